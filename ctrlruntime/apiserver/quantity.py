@@ -18,6 +18,7 @@ _DECIMAL: Final = {-9: "n", -6: "u", -3: "m", 0: "", 3: "k", 6: "M", 9: "G", 12:
 _BINARY: Final = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
 _SUFFIX_EXPONENT: Final = {suffix: exponent for exponent, suffix in _DECIMAL.items()}
 _NANO: Final = Decimal("1e-9")
+_MILLI: Final = Decimal("1e-3")
 _LARGEST_BINARY: Final = Decimal(2**63 - 1)
 _LARGEST_EXPONENT: Final = 999
 _EXACT: Final = Context(prec=MAX_PREC, Emax=MAX_EMAX, Emin=MIN_EMIN)
@@ -30,7 +31,24 @@ def parse(text: Any) -> Decimal:
 
 def canonical(text: Any) -> str:
     """Return the quantity as the API server writes it. Raises: ValueError."""
+    return _written(*_parts(text))
+
+
+def add(first: str, second: str) -> str:
+    """Return a sum, written in the form of the first that is not zero (Add in apimachinery's resource/quantity.go). Raises: ValueError."""
+    (value, suffix), (more, other) = _parts(first), _parts(second)
+    return _written(_EXACT.add(value, more), suffix if value else other)
+
+
+def rounded_up(text: str) -> str:
+    """Return the quantity without parts of a thousandth, which are rounded away from zero. Raises: ValueError."""
     value, suffix = _parts(text)
+    if int(value.as_tuple().exponent) >= -3:
+        return text
+    return _written(value.quantize(_MILLI, ROUND_UP, context=_EXACT), suffix)
+
+
+def _written(value: Decimal, suffix: str) -> str:
     if value == 0:
         return "0"
     if suffix.endswith("i") and abs(value) >= 1024 and value == value.to_integral_value():

@@ -112,7 +112,19 @@ def test_the_openapi_index_leads_to_documents_by_hash(api):
     assert "io.k8s.api.apps.v1.Deployment" in document.body["components"]["schemas"]
     assert (wrong.code, wrong.headers["Location"], wrong.raw) == (301, url, b"")
     assert api.get("/openapi/v3/apis/none/v1").code == 404
-    assert api.get("/openapi/v2").code == 404
+
+
+def test_openapi_v2_follows_the_definitions(api, make):
+    before = api.get("/openapi/v2")
+    api.made(make.definitions, make.definition("lids", "Lid"))
+
+    after = api.get("/openapi/v2")
+
+    old, new = before.body, after.body
+    names = new["definitions"].keys() - old["definitions"].keys()
+    assert {name.rpartition(".")[2] for name in names} == {"Lid", "LidList"}
+    assert {tuple(new["paths"][path]) for path in new["paths"].keys() - old["paths"].keys()} == {("patch",)}
+    assert before.headers["ETag"] != after.headers["ETag"]
 
 
 def test_custom_kinds_are_in_openapi_and_their_hash_follows_their_schema(api, make):

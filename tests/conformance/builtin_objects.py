@@ -875,4 +875,198 @@ DELETED = [
     if case.name not in {*_NOT_STORED, "namespace"}
 ]
 
-CASES = [*MINIMAL, *PODS, *WORKLOADS, *SERVICES, *CONFIGURATION, *FULL, *LABELLED, *DELETED]
+_ADMISSION = "/admissionregistration.k8s.io/v1"
+_MATCH = {"resourceRules": [
+    {"apiGroups": ["apps"], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["deployments"]}]}  # fmt: skip
+_DEFINITION = {
+    "group": "x.k8s.io",
+    "scope": "Namespaced",
+    "names": {"plural": "as", "kind": "A"},
+    "versions": [{"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": {"type": "object"}}}],
+}
+
+
+def policy(**spec: Any) -> Document:
+    return named(spec={"matchConstraints": _MATCH, "validations": [{"expression": "true"}], **spec})
+
+
+def mutating_policy(**spec: Any) -> Document:
+    mutation = {"patchType": "ApplyConfiguration", "applyConfiguration": {"expression": "Object{}"}}
+    return named(spec={"matchConstraints": _MATCH, "reinvocationPolicy": "Never", "mutations": [mutation], **spec})
+
+
+def binding(**spec: Any) -> Document:
+    return named(spec={"policyName": "p", "validationActions": ["Deny"], **spec})
+
+
+def mutating_binding(**spec: Any) -> Document:
+    return named(spec={"policyName": "p", **spec})
+
+
+def devices(**request: Any) -> Document:
+    return {"devices": {"requests": [{"name": "a", **request}]}}
+
+
+def exactly(**request: Any) -> Document:
+    return devices(exactly={"deviceClassName": "c", **request})
+
+
+def scaler(**annotations: str) -> Document:
+    target = {"kind": "Deployment", "name": "a", "apiVersion": "apps/v1"}
+    return named(meta={"annotations": annotations}, spec={"maxReplicas": 3, "scaleTargetRef": target})
+
+
+def old_volume(**source: Any) -> Document:
+    return named(spec={"capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce"], **source})
+
+
+_CONDITIONS = {"autoscaling.alpha.kubernetes.io/conditions": '[{"type":"AbleToScale","status":"True"}]'}
+_SMALL_CLAIM = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1500m"}}}
+
+
+def _listed(path: str, **bodies: Document) -> list[Case]:
+    kind = "/".join(path.split("/")[-2:])
+    return [Case(f"{kind} {name.replace('_', ' ')}", path, body) for name, body in bodies.items()]
+
+
+POLICIES = [
+    *_listed(
+        f"{_ADMISSION}/validatingadmissionpolicybindings",
+        of_rules=binding(matchResources=_MATCH),
+        of_everything=binding(matchResources={}),
+        alone=binding(),
+        with_half_a_parameter=binding(paramRef={"name": "a"}),
+        with_a_parameter=binding(paramRef={"name": "a", "parameterNotFoundAction": "Deny"}),
+        with_two_parameters=binding(paramRef={"name": "a", "selector": {}, "parameterNotFoundAction": "X"}),
+        without_actions=named(spec={"policyName": "p"}),
+        that_says_it_twice=binding(validationActions=["Deny", "Warn"]),
+        twice=binding(validationActions=["Audit", "Audit"]),
+        without_a_policy=binding(policyName=""),
+        with_an_unknown_action=binding(validationActions=["X"]),
+    ),
+    *_listed(
+        f"{_ADMISSION}/validatingadmissionpolicies",
+        of_rules=policy(),
+        that_excludes=policy(matchConstraints={**_MATCH, "excludeResourceRules": _MATCH["resourceRules"]}),
+        of_nothing=named(spec={}),
+        without_validations=policy(validations=[]),
+        without_rules=policy(matchConstraints={}),
+        that_fails_oddly=policy(failurePolicy="X"),
+        with_an_unknown_reason=policy(validations=[{"expression": "true", "reason": "X"}]),
+        with_half_a_kind=policy(paramKind={"kind": "X"}),
+        without_an_expression=policy(validations=[{"expression": "", "message": " "}]),
+        that_audits=policy(auditAnnotations=[{"key": "a", "valueExpression": "'x'"}]),
+        that_audits_twice=policy(auditAnnotations=[{"key": "a", "valueExpression": "'x'"}] * 2),
+        with_an_empty_variable=policy(variables=[{"name": "", "expression": ""}]),
+    ),
+    *_listed(
+        f"{_ADMISSION}/mutatingadmissionpolicies",
+        of_rules=mutating_policy(),
+        without_reinvocation=mutating_policy(reinvocationPolicy=None),
+        of_nothing=named(spec={}),
+        with_half_a_patch=mutating_policy(mutations=[{"patchType": "JSONPatch"}]),
+        with_an_unknown_patch=mutating_policy(mutations=[{"patchType": "X"}]),
+        that_ignores_failures=mutating_policy(failurePolicy="Ignore"),
+        of_deletes=mutating_policy(
+            matchConstraints={"resourceRules": [{**_MATCH["resourceRules"][0], "operations": ["DELETE"]}]}
+        ),
+    ),
+    *_listed(
+        f"{_ADMISSION}/mutatingadmissionpolicybindings",
+        of_rules=mutating_binding(matchResources=_MATCH),
+        alone=mutating_binding(),
+        with_half_a_parameter=mutating_binding(paramRef={"name": "a"}),
+    ),
+]
+DEVICES = [
+    *_listed(
+        "resource.k8s.io/v1/resourceclaims",
+        of_one=named(spec=exactly()),
+        of_two=named(spec=exactly(count=2)),
+        of_all=named(spec=exactly(allocationMode="All")),
+        of_what_others_use=named(spec=exactly(adminAccess=True)),
+        of_its_own=named(spec=exactly(adminAccess=False)),
+        of_nothing=named(spec={}),
+        of_the_first=named(spec=devices(firstAvailable=[{"name": "b", "deviceClassName": "c"}])),
+        of_the_first_of_all=named(
+            spec=devices(firstAvailable=[{"name": "b", "deviceClassName": "c", "allocationMode": "All"}])
+        ),
+        that_tolerates=named(spec=exactly(tolerations=[{"key": "a", "effect": "NoExecute"}])),
+        without_a_class=named(spec=devices(exactly={})),
+        without_a_request=named(spec=devices()),
+        of_both=named(spec=devices(exactly={"deviceClassName": "c"}, firstAvailable=[{"name": "b"}])),
+    ),
+    *_listed(
+        "resource.k8s.io/v1/resourceclaimtemplates",
+        of_one=named(spec={"spec": exactly()}),
+        of_what_others_use=named(spec={"spec": exactly(adminAccess=True)}),
+        without_a_class=named(spec={"spec": devices(exactly={})}),
+    ),
+    *_listed(
+        "/resource.k8s.io/v1/deviceclasses",
+        of_nothing=named(spec={}),
+        of_an_expression=named(spec={"selectors": [{"cel": {"expression": "true"}}]}),
+    ),
+]
+OLD_AND_SMALL = [
+    *_listed(
+        "/v1/persistentvolumes",
+        of_azure=old_volume(azureDisk={"diskName": "d", "diskURI": "https://a.blob.core.windows.net/b/c.vhd"}),
+        of_iscsi=old_volume(iscsi={"targetPortal": "1.2.3.4", "iqn": "iqn.2001-04.com.example:a", "lun": 0}),
+        of_rbd=old_volume(rbd={"monitors": ["a"], "image": "i"}),
+        of_scale_io=old_volume(
+            scaleIO={
+                "gateway": "g",
+                "system": "s",
+                "secretRef": {"name": "s", "namespace": "n"},
+                "volumeName": "v",
+            }
+        ),
+    ),
+    *_listed("v1/persistentvolumeclaims", of_parts_of_bytes=named(spec=_SMALL_CLAIM)),
+    *_listed(
+        "apps/v1/statefulsets",
+        with_all_revisions=workload(revisionHistoryLimit=-1),
+        of_parts_of_bytes=workload(volumeClaimTemplates=[{**named("d"), "spec": _SMALL_CLAIM}]),
+        with_a_dotted_name={**workload(), "metadata": {"name": "a.b"}},
+    ),
+    *_listed("apps/v1/daemonsets", with_a_dotted_name={**workload(), "metadata": {"name": "a.b"}}),
+    *_listed(
+        "/storage.k8s.io/v1/volumeattributesclasses",
+        with_parameters=named(driverName="d", parameters={"a": "b"}),
+        without_parameters=named(driverName="d"),
+    ),
+    *_listed(
+        "/networking.k8s.io/v1/ingressclasses",
+        with_a_bad_group=named(
+            spec={"controller": "a.b/c", "parameters": {"apiGroup": "G_", "kind": "K", "name": "n"}}
+        ),
+    ),
+    *_listed(
+        "autoscaling/v1/horizontalpodautoscalers",
+        with_conditions=scaler(**_CONDITIONS),
+        with_metrics=scaler(**{"autoscaling.alpha.kubernetes.io/current-metrics": "[]"}),
+    ),
+    *_listed("autoscaling/v2/horizontalpodautoscalers", with_conditions=scaler(**_CONDITIONS)),
+    *_listed(
+        "/apiextensions.k8s.io/v1/customresourcedefinitions",
+        without_an_approval=named("as.x.k8s.io", spec=_DEFINITION),
+        with_an_approval=named(
+            "as.x.k8s.io", meta={"annotations": {"api-approved.kubernetes.io": "https://a.b/1"}}, spec=_DEFINITION
+        ),
+    ),
+]
+
+CASES = [
+    *MINIMAL,
+    *PODS,
+    *WORKLOADS,
+    *SERVICES,
+    *CONFIGURATION,
+    *POLICIES,
+    *DEVICES,
+    *OLD_AND_SMALL,
+    *FULL,
+    *LABELLED,
+    *DELETED,
+]

@@ -11,7 +11,7 @@ import json
 import re
 import zlib
 from collections import Counter
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from builtin_objects import CASES, Case
@@ -126,22 +126,31 @@ def unrepeated(causes: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 class Client:
-    """Requests whose answers are not turned into errors."""
+    """Requests whose answers are not turned into errors. Those to one server share a connection."""
+
+    _kept: ClassVar[dict[str, http.client.HTTPConnection]] = {}
 
     def __init__(self, server: Environment) -> None:
         self._server = server
 
     def send(self, method: str, path: str, body: Any = None) -> tuple[int, list[str], dict[str, Any]]:
         connection = self._server.connection
-        opened: http.client.HTTPConnection = connection._open()
+        kept = self._kept.pop(connection.url, None)
+        opened = connection._open() if kept is None else kept
         headers = {**dict(connection.headers), "Content-Type": "application/json"}
+        text = None if body is None else json.dumps(body)
         try:
-            opened.request(method, path, None if body is None else json.dumps(body), headers)
+            opened.request(method, path, text, headers)
             response = opened.getresponse()
-            warnings = response.headers.get_all("Warning") or []
-            return response.status, warnings, json.loads(response.read())
-        finally:
-            opened.close()
+        except (ConnectionError, http.client.HTTPException):
+            if kept is None:
+                raise
+            kept.close()  # the server closed it meanwhile
+            return self.send(method, path, body)
+        warnings = response.headers.get_all("Warning") or []
+        answer = response.status, warnings, json.loads(response.read())
+        self._kept[connection.url] = opened
+        return answer
 
 
 def normalised(code: int, warnings: list[str], body: dict[str, Any]) -> dict[str, Any]:

@@ -12,6 +12,7 @@ import secrets
 import shutil
 import subprocess
 import time
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import pytest
@@ -118,15 +119,17 @@ class Kubectl:
     def __call__(self, *arguments: str, stdin: Any = None) -> Answer:
         """Run a command; `stdin` is a manifest, or a tuple of some."""
         documents = stdin if isinstance(stdin, tuple) else (stdin,)
-        done = subprocess.run(
-            [*self._base, *arguments],
-            input=None if stdin is None else "\n".join(map(json.dumps, documents)),
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=False,
-        )
+        done = self._run(arguments, None if stdin is None else "\n".join(map(json.dumps, documents)))
         return Answer(done.returncode, self._plain(done.stdout), self._plain(done.stderr))
+
+    def text(self, *arguments: str) -> str:
+        """Run a command and return what it printed, as it is."""
+        return self._run(arguments).stdout
+
+    def _run(self, arguments: Sequence[str], stdin: str | None = None) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [*self._base, *arguments], input=stdin, capture_output=True, text=True, timeout=120, check=False
+        )
 
     def start(self, *arguments: str) -> subprocess.Popen[str]:
         return subprocess.Popen(
@@ -186,12 +189,16 @@ def trinkets(embedded_server: Environment, real_server: Environment) -> None:
 
 
 def serve_trinkets(server: Environment) -> None:
-    """Have Trinkets served and described: the real server's OpenAPI document, which explain reads, follows seconds later."""
+    """Have Trinkets served and described: the real server's OpenAPI documents, which kubectl reads, follow seconds later."""
     server.install_crds(CRD)
     deadline = time.monotonic() + 60
-    while "apis/kubectl.example.com/v1" not in server.connection.request("GET", "/openapi/v3")["paths"]:
-        assert time.monotonic() < deadline, f"{server.backend}: no OpenAPI document of Trinkets within a minute"
-        time.sleep(0.1)
+    for path, part, name in (
+        ("/openapi/v3", "paths", "apis/kubectl.example.com/v1"),
+        ("/openapi/v2", "definitions", "com.example.kubectl.v1.Trinket"),
+    ):
+        while name not in server.connection.request("GET", path)[part]:
+            assert time.monotonic() < deadline, f"{server.backend}: {path} has no Trinkets within a minute"
+            time.sleep(0.1)
 
 
 def test_apply_creates_changes_and_leaves_alone(both):
@@ -210,6 +217,60 @@ def test_apply_of_what_is_refused(both):
 
     assert answer.code == 1
     assert "`selector` does not match template `labels`" in answer.err
+
+
+def listed(*items: dict[str, Any]) -> dict[str, Any]:
+    return {"apiVersion": "v1", "kind": "List", "items": list(items)}
+
+
+def test_apply_and_create_of_a_list(both):
+    assert both("apply", "-f", "-", stdin=listed(SETTINGS, POD)).out == "configmap/settings created\npod/idle created"
+    assert both("create", "-f", "-", stdin=listed(SETTINGS)).code == 1
+
+
+def test_what_was_read_is_applied(both):
+    # Not of all ConfigMaps: that of the namespace is there a moment later, in kubectl's own List too.
+    both.create(*({**SETTINGS, "metadata": {"name": name, "labels": {"mine": ""}}} for name in ("one", "two")))
+
+    for kubectl in (both.embedded, both.real):
+        read = json.loads(kubectl.text("get", "configmaps", "-l", "mine", "-o", "json"))
+        assert kubectl("apply", "-f", "-", stdin=read).out == "configmap/one configured\nconfigmap/two configured"
+
+
+def test_a_kind_that_does_not_exist(both):
+    misspelled = {**SETTINGS, "kind": "ConfigMop"}
+
+    assert 'no matches for kind "ConfigMop" in version "v1"' in both("apply", "-f", "-", stdin=misspelled).err
+    assert both("apply", "-f", "-", stdin=listed(misspelled)).code == 1
+    assert both("create", "-f", "-", stdin={**misspelled, "apiVersion": "kubectl.example.com/v9"}).code == 1
+
+
+def test_the_items_of_a_list_are_validated_by_kubectl(both):
+    unknown = listed({**SETTINGS, "colour": "red"})
+    wrong = listed({**WEB, "spec": {**WEB["spec"], "replicas": "many", "selector": None}})
+
+    assert (
+        'unknown field "colour" in io.k8s.api.core.v1.ConfigMap'
+        in both("apply", "--validate=strict", "-f", "-", stdin=unknown).err
+    )
+    assert 'got "string", expected "integer"' in both("apply", "--validate=strict", "-f", "-", stdin=wrong).err
+    for answer in both.codes("apply", "--validate=warn", "-f", "-", stdin=unknown):
+        assert answer.code == 0
+        assert 'Warning: unknown field "colour"' in answer.err
+    assert both("apply", "--validate=ignore", "-f", "-", stdin=unknown).err == ""
+
+
+def test_custom_resources_in_a_list(both, trinkets):
+    assert both("apply", "-f", "-", stdin=listed(TRINKET)).code == 0
+    assert both("apply", "-f", "-", stdin=listed({**TRINKET, "spec": {"size": 1, "sise": 2}})).err.startswith(
+        'error: error validating "STDIN": error validating data: ValidationError(Trinket.spec): unknown field "sise"'
+    )
+
+
+def test_explain_in_its_old_form(both):
+    for answer in both.codes("explain", "--output=plaintext-openapiv2", "deployment.spec.strategy"):
+        assert "RESOURCE: strategy <Object>" in answer.out
+        assert " type <string>" in answer.out
 
 
 def test_apply_of_a_field_that_does_not_exist(both):

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Collection
 from typing import Final
 
-from ctrlruntime.apiserver.controllers.claims import ClaimProtection, VolumeProtection
+from ctrlruntime.apiserver.controllers.claims import AttributesClassProtection, ClaimProtection, VolumeProtection
 from ctrlruntime.apiserver.controllers.cronjobs import CronJobs
 from ctrlruntime.apiserver.controllers.daemonsets import DaemonSets
 from ctrlruntime.apiserver.controllers.deployments import Deployments
@@ -36,6 +36,7 @@ SYSTEM: Final = (
     "clusterrole-aggregation",
     "persistentvolumeclaim-protection",
     "persistentvolume-protection",
+    "volumeattributesclass-protection",
     "event-ttl",
 )
 WORKLOADS: Final = (
@@ -87,6 +88,7 @@ def build(
         "clusterrole-aggregation": RoleAggregation,
         "persistentvolumeclaim-protection": ClaimProtection,
         "persistentvolume-protection": VolumeProtection,
+        "volumeattributesclass-protection": AttributesClassProtection,
         "event-ttl": lambda: EventExpiry(now, ttl=event_ttl),
         "deployment": lambda: Deployments(now),
         "replicaset": lambda: ReplicaSets(now),

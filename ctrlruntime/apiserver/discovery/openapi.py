@@ -82,6 +82,11 @@ class OpenAPI:
         body = self._documents.get(key)
         return None if body is None else (body, self._hashes[key])
 
+    def generated(self) -> dict[str, bytes]:
+        """Return the documents of custom groups by their key in the index."""
+        self._refresh()
+        return {key: body for key, body in self._documents.items() if key not in self._fixed}
+
     def _refresh(self) -> None:
         if self._generation == self._registry.generation:
             return

@@ -8,20 +8,29 @@ from email.utils import formatdate
 from aiohttp import web
 
 from ctrlruntime.apiserver import failures
-from ctrlruntime.apiserver.discovery import Discovery, OpenAPI
+from ctrlruntime.apiserver.discovery import Discovery, OpenAPI, OpenAPIv2
 from ctrlruntime.apiserver.discovery.documents import AGGREGATED, wants_aggregated
+from ctrlruntime.apiserver.discovery.openapi_v2 import PROTOBUF
 from ctrlruntime.apiserver.http.answers import answer, document_answer, headers_of, text
 from ctrlruntime.apiserver.http.calls import Call
 from ctrlruntime.apiserver.http.health import health
-from ctrlruntime.apiserver.http.negotiation import negotiate
+from ctrlruntime.apiserver.http.negotiation import media_ranges, negotiate
 from ctrlruntime.apiserver.http.tokens import CONFIGURATION_PATH, KEYS_PATH, Tokens
 from ctrlruntime.apiserver.registry import Registry
 from ctrlruntime.data import KUBERNETES_VERSION
 from ctrlruntime.errors import NotAcceptable
 
 _YEAR = 365 * 86400.0
-_ROOTS = ["/.well-known/openid-configuration", "/api", "/api/v1", "/apis", "/healthz", "/livez", "/metrics", "/openapi/v3",
+_ROOTS = ["/.well-known/openid-configuration", "/api", "/api/v1", "/apis", "/healthz", "/livez", "/metrics", "/openapi/v2", "/openapi/v3",
           "/openid/v1/jwks", "/readyz", "/version"]  # fmt: skip
+_OPENAPI_V2 = {
+    "application/json": "application/json",
+    "application/*": "application/json",
+    "*/*": "application/json",
+    PROTOBUF: PROTOBUF,
+    PROTOBUF.replace("v2.v1", "v2@v1"): PROTOBUF,
+}
+"""What a client may ask for, and the type of what it gets. kubectl writes an `@` where other clients have a dot."""
 VERSION = {
     "major": "1",
     "minor": "36",
@@ -46,6 +55,7 @@ class Pages:
         self._registry = registry
         self._discovery = discovery
         self._openapi = OpenAPI(registry)
+        self._openapi_v2 = OpenAPIv2(registry, self._openapi)
         self._tokens = tokens
         self._started = formatdate(usegmt=True)
 
@@ -66,6 +76,8 @@ class Pages:
             return self._discover(call)
         if path == "/openapi/v3" or path.startswith("/openapi/v3/"):
             return self._open_api(call)
+        if path == "/openapi/v2":
+            return self._open_api_v2(call)
         if path == "/":
             return document_answer(call, {"paths": _ROOTS})
         if path == "/metrics":
@@ -118,6 +130,18 @@ class Pages:
             return web.Response(status=304, headers=headers)
         headers["Last-Modified"] = self._started
         return web.Response(body=body, content_type="application/json", headers=headers)
+
+    def _open_api_v2(self, call: Call) -> web.Response:
+        headers = headers_of()
+        kinds = (_OPENAPI_V2.get(entry.type) for entry in media_ranges(call.headers.get("Accept") or "*/*"))
+        content_type = next(filter(None, kinds), None)
+        if content_type is None:
+            return web.Response(status=406, headers=headers)
+        body, digest = self._openapi_v2.document(is_protobuf=content_type == PROTOBUF)
+        headers.update({"Vary": "Accept", "ETag": f'"{digest}"', "Last-Modified": self._started})
+        if call.headers.get("If-None-Match") == headers["ETag"]:
+            return web.Response(status=304, headers=headers)
+        return web.Response(body=body, content_type=content_type, headers=headers)
 
     def _unknown_path(self, path: str) -> web.Response:
         parts = path.strip("/").split("/")

@@ -6,8 +6,11 @@ Takes the stored form of an object that was defaulted and changes it in place; i
 from __future__ import annotations
 
 from ctrlruntime.apiserver import failures
+from ctrlruntime.apiserver.failures import forbidden_field
 from ctrlruntime.apiserver.interfaces import API, Document
 from ctrlruntime.apiserver.registry import services
+from ctrlruntime.apiserver.registry.conversions import drop_v1_annotations
+from ctrlruntime.apiserver.registry.device_rules import ADMIN_LABEL, first_with_admin_access
 from ctrlruntime.apiserver.registry.trees import ensure_spec, put
 from ctrlruntime.apiserver.registry.values import spec_of
 from ctrlruntime.apiserver.registry.workload_defaults import TEMPLATE_GENERATION
@@ -20,6 +23,7 @@ def assign(group: str, kind: str, document: Document, api: API, *, old: Document
 
     Raises:
         Forbidden: what a Pod asks for is not there or not its to ask (priority, runtime class).
+        Invalid: a claim asks for devices that others use, and its namespace does not allow that.
 
     """
     match (group, kind):
@@ -37,6 +41,12 @@ def assign(group: str, kind: str, document: Document, api: API, *, old: Document
             _protect(document, "kubernetes.io/pv-protection")
             moment = document["metadata"].get("creationTimestamp")
             document.setdefault("status", {}).setdefault("lastPhaseTransitionTime", moment)
+        case ("storage.k8s.io", "VolumeAttributesClass") if old is None:
+            _protect(document, "kubernetes.io/vac-protection")
+        case ("resource.k8s.io", "ResourceClaim" | "ResourceClaimTemplate") if old is None:
+            _confirm_admin_access(kind, document, api)
+        case ("autoscaling", "HorizontalPodAutoscaler") if old is None:
+            drop_v1_annotations(document, of_status_only=True)
         case ("apps", "DaemonSet"):
             _count_template(document, old)
         case ("batch", "Job") if old is None:
@@ -126,6 +136,15 @@ def _protect(document: Document, finalizer: str) -> None:
     finalizers: list[str] = document["metadata"].setdefault("finalizers", [])
     if finalizer not in finalizers:
         finalizers.append(finalizer)
+
+
+def _confirm_admin_access(kind: str, document: Document, api: API) -> None:
+    """AuthorizedForAdmin in pkg/registry/resource/utils.go."""
+    path, metadata = first_with_admin_access(document), document["metadata"]
+    namespace = api.get("", "namespaces", "", metadata.get("namespace", "")) if path else None
+    if path and ((namespace or {}).get("metadata") or {}).get("labels", {}).get(ADMIN_LABEL) != "true":
+        text = f"admin access to devices requires the `{ADMIN_LABEL}: true` label on the containing namespace"
+        raise failures.invalid(kind, "resource.k8s.io", str(metadata.get("name", "")), [forbidden_field(path, text)])
 
 
 def _count_template(document: Document, old: Document | None) -> None:

@@ -25,6 +25,9 @@ _EVENT_NAMES = {
 }
 _METRICS = "autoscaling.alpha.kubernetes.io/metrics"
 _BEHAVIOR = "autoscaling.alpha.kubernetes.io/behavior"
+_CURRENT = "autoscaling.alpha.kubernetes.io/current-metrics"
+_CONDITIONS = "autoscaling.alpha.kubernetes.io/conditions"
+_CONDITION_FIELDS = ("type", "status", "lastTransitionTime", "reason", "message")
 
 
 def _renamed(document: Document, names: Mapping[str, str]) -> Document:
@@ -43,7 +46,7 @@ def _autoscaler_to_v2(document: Document) -> Document:
     spec: Document = document.get("spec") or {}
     annotations: dict[str, str] = document.get("metadata", {}).get("annotations") or {}
     metrics: list[Any] = json.loads(annotations.pop(_METRICS, "[]"))
-    behavior = annotations.pop(_BEHAVIOR, "")
+    behavior, conditions = annotations.pop(_BEHAVIOR, ""), annotations.pop(_CONDITIONS, "")
     target = spec.pop("targetCPUUtilizationPercentage", None)
     if target is not None:
         utilization = {"type": "Utilization", "averageUtilization": target}
@@ -52,12 +55,31 @@ def _autoscaler_to_v2(document: Document) -> Document:
         spec["metrics"] = metrics
     if behavior:
         spec["behavior"] = json.loads(behavior)
+    drop_v1_annotations(document)
     status: Document = document.get("status") or {}
+    if conditions:
+        status["conditions"] = json.loads(conditions)
+        document["status"] = status
     current = status.pop("currentCPUUtilizationPercentage", None)
     if current is not None:
         shown = {"name": "cpu", "current": {"averageUtilization": current}}
         status["currentMetrics"] = [{"type": "Resource", "resource": shown}]
     return document
+
+
+def drop_v1_annotations(document: Document, *, of_status_only: bool = False) -> None:
+    """Drop the annotations with which v1 says what it has no fields for; no other version has them.
+
+    DropRoundTripHorizontalPodAutoscalerAnnotations in pkg/apis/autoscaling/helpers.go.
+    """
+    names = (_CURRENT, _CONDITIONS) if of_status_only else (_METRICS, _BEHAVIOR, _CURRENT, _CONDITIONS)
+    metadata: Document = document.get("metadata") or {}
+    annotations = metadata.get("annotations")
+    if annotations:
+        for name in names:
+            annotations.pop(name, None)
+        if not annotations:
+            del metadata["annotations"]
 
 
 def _autoscaler_from_v2(document: Document) -> Document:
@@ -75,6 +97,10 @@ def _autoscaler_from_v2(document: Document) -> Document:
         annotations[_METRICS] = json.dumps(kept, separators=(",", ":"))
     if "behavior" in spec:
         annotations[_BEHAVIOR] = json.dumps(spec.pop("behavior"), separators=(",", ":"))
+    conditions = (document.get("status") or {}).pop("conditions", None)
+    if conditions:
+        listed = [{name: each.get(name) for name in _CONDITION_FIELDS if name in each} for each in conditions]
+        annotations[_CONDITIONS] = json.dumps(listed, separators=(",", ":"))
     if annotations:
         document["metadata"]["annotations"] = annotations
     for metric in (document.get("status") or {}).pop("currentMetrics", None) or ():

@@ -12,6 +12,7 @@ from typing import Final, TypeAlias
 
 from ctrlruntime.apiserver.interfaces import Document
 from ctrlruntime.apiserver.registry import core_defaults as core
+from ctrlruntime.apiserver.registry import device_rules as devices
 from ctrlruntime.apiserver.registry import network_defaults as network
 from ctrlruntime.apiserver.registry import pod_defaults as pods
 from ctrlruntime.apiserver.registry import policy_defaults as policy
@@ -67,7 +68,12 @@ _RULES: Final[Mapping[tuple[str, str], _Rule]] = {
     (policy.RBAC, "RoleBinding"): policy.role_binding,
     (_ADMISSION, "MutatingWebhookConfiguration"): policy.webhook_configuration,
     (_ADMISSION, "ValidatingWebhookConfiguration"): policy.webhook_configuration,
+    (_ADMISSION, "MutatingAdmissionPolicy"): policy.admission_policy,
+    (_ADMISSION, "MutatingAdmissionPolicyBinding"): policy.admission_policy_binding,
     (_ADMISSION, "ValidatingAdmissionPolicy"): policy.admission_policy,
+    (_ADMISSION, "ValidatingAdmissionPolicyBinding"): policy.admission_policy_binding,
+    ("resource.k8s.io", "ResourceClaim"): devices.default_claim,
+    ("resource.k8s.io", "ResourceClaimTemplate"): devices.default_claim_template,
     ("apiextensions.k8s.io", "CustomResourceDefinition"): policy.custom_resource_definition,
     ("apiregistration.k8s.io", "APIService"): policy.api_service,
 }

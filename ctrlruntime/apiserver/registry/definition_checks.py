@@ -11,7 +11,15 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
-from ctrlruntime.apiserver.failures import duplicate, forbidden_field, invalid_value, not_supported, required, too_many
+from ctrlruntime.apiserver.failures import (
+    duplicate,
+    forbidden_field,
+    invalid_value,
+    not_supported,
+    required,
+    shown,
+    too_many,
+)
 from ctrlruntime.apiserver.interfaces import Document
 from ctrlruntime.apiserver.registry.values import subdomain_problems
 from ctrlruntime.apiserver.registry.webhook_validation import url_causes
@@ -90,6 +98,24 @@ def _has_default(schema: Mapping[str, Any]) -> bool:
     return schema.get("default") is not None or any(_has_default(child) for _, child in children(schema))
 
 
+def is_protected(group: str) -> bool:
+    """Tell whether a group belongs to the Kubernetes community, so that its definitions need an approval."""
+    return group.endswith((".k8s.io", ".kubernetes.io"))
+
+
+def approval(document: Document) -> tuple[str, str, str] | None:
+    """Return (status, reason, message) of the approval of a stored definition; None if its group needs none.
+
+    apiextensions-apiserver's pkg/controller/apiapproval. What has no approval was refused.
+    """
+    if not is_protected(document["spec"]["group"]):
+        return None
+    text: str = (document["metadata"].get("annotations") or {}).get(_APPROVED, "")
+    if text.startswith("unapproved"):
+        return "False", "UnapprovedAnnotation", f"not approved: {shown(text)}"
+    return "True", "ApprovedAnnotation", f"approved in {text}"
+
+
 def _group(document: Document, group: str) -> Iterator[StatusCause]:
     if not group:
         yield required("spec.group")
@@ -98,15 +124,15 @@ def _group(document: Document, group: str) -> Iterator[StatusCause]:
         yield invalid_value("spec.group", group, ",".join(problems))
     elif "." not in group:
         yield invalid_value("spec.group", group, "should be a domain with at least one dot")
-    if not group.endswith((".k8s.io", ".kubernetes.io")):
+    if not is_protected(group):
         return
     where = f"metadata.annotations[{_APPROVED}]"
-    approval: str = (document["metadata"].get("annotations") or {}).get(_APPROVED, "")
+    given: str = (document["metadata"].get("annotations") or {}).get(_APPROVED, "")
     text = f'protected groups must have approval annotation "{_APPROVED}"'
-    if not approval:
+    if not given:
         yield required(where, f"{text}, {_SEE}")
-    elif not approval.startswith("unapproved") and not (urlsplit(approval).scheme and urlsplit(approval).netloc):
-        yield invalid_value(where, approval, f'{text} with either a URL or a reason starting with "unapproved", {_SEE}')
+    elif not given.startswith("unapproved") and not (urlsplit(given).scheme and urlsplit(given).netloc):
+        yield invalid_value(where, given, f'{text} with either a URL or a reason starting with "unapproved", {_SEE}')
 
 
 # Names

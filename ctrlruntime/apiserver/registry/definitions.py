@@ -14,6 +14,7 @@ from ctrlruntime.api.kind import version_priority
 from ctrlruntime.apiserver.encoding import timestamp
 from ctrlruntime.apiserver.interfaces import DEFINITIONS, Document
 from ctrlruntime.apiserver.registry.definition_checks import (
+    approval,
     check_definition,
     check_status,
     definition_warnings,
@@ -165,10 +166,12 @@ class Definitions(Hook):
         if wanted.get("categories"):
             accepted["categories"] = wanted["categories"]
         status["acceptedNames"] = accepted
-        self._set_conditions(status, problem)
+        self._set_conditions(status, problem, approval(document))
         return status
 
-    def _set_conditions(self, status: Document, problem: tuple[str, str] | None) -> None:
+    def _set_conditions(
+        self, status: Document, problem: tuple[str, str] | None, approved: tuple[str, str, str] | None
+    ) -> None:
         names = self._condition("NamesAccepted", "True", "NoConflicts", "no conflicts found")
         text = "the initial names have been accepted"
         established = self._condition("Established", "True", "InitialNamesAccepted", text)
@@ -177,8 +180,12 @@ class Definitions(Hook):
             established = self._condition("Established", "False", "NotAccepted", "not all names are accepted")
         if _is_true(status, "Established"):
             established = _find(status, "Established") or established
-        kept = [c for c in status.get("conditions") or () if c["type"] not in {"NamesAccepted", "Established"}]
-        status["conditions"] = [*(self._kept(status, c) for c in (names, established)), *kept]
+        ours = [names, established]
+        if approved is not None:
+            ours.append(self._condition("KubernetesAPIApprovalPolicyConformant", *approved))
+        types = {condition["type"] for condition in ours}
+        kept = [c for c in status.get("conditions") or () if c["type"] not in types]
+        status["conditions"] = [*(self._kept(status, c) for c in ours), *kept]
 
     @staticmethod
     def _kept(status: Document, condition: Document) -> Document:

@@ -396,6 +396,8 @@ def ingress_class_causes(document: Document, old: Document | None) -> Iterator[S
         for name in ("kind", "name"):
             if not parameters.get(name):
                 yield required(f"spec.parameters.{name}")
+        if parameters.get("apiGroup") is not None:
+            yield from subdomain_causes(parameters["apiGroup"], "spec.parameters.apiGroup")
         yield from choice_causes(parameters.get("scope", ""), "spec.parameters.scope", ("Cluster", "Namespace"))
     if old is not None and spec.get("controller") != spec_of(old).get("controller"):
         yield invalid_value("spec.controller", spec.get("controller"), "field is immutable")

@@ -3,50 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from decimal import Decimal
-from typing import Any, Final
+from typing import Final
 
-from ctrlruntime.apiserver.failures import duplicate, forbidden_field, invalid_value, not_supported, required
+from ctrlruntime.apiserver.failures import duplicate, forbidden_field, invalid_value, required
 from ctrlruntime.apiserver.interfaces import Document
-from ctrlruntime.apiserver.quantity import canonical, parse
+from ctrlruntime.apiserver.registry.pod_placement import placement_causes, toleration_causes
+from ctrlruntime.apiserver.registry.pod_resources import (
+    claim_name_causes,
+    container_resource_causes,
+    pod_claim_causes,
+    pod_resource_causes,
+)
+from ctrlruntime.apiserver.registry.pod_security import container_security_causes, pod_security_causes
 from ctrlruntime.apiserver.registry.values import (
-    NON_NEGATIVE,
     PORT_RANGE,
     address_causes,
     choice_causes,
-    go_struct,
     label_causes,
-    label_problems,
     labels_causes,
     not_negative,
     port_name_causes,
     port_or_name_causes,
     qualified_name_causes,
-    selector_causes,
     subdomain_causes,
 )
-from ctrlruntime.apiserver.registry.volume_validation import env_causes, mount_causes, volume_causes
+from ctrlruntime.apiserver.registry.volume_validation import device_causes, env_causes, mount_causes, volume_causes
 from ctrlruntime.errors import StatusCause
 
 PROTOCOLS: Final = ("SCTP", "TCP", "UDP")
 _POLICIES: Final = ("Always", "OnFailure", "Never")
-_ID_RANGE: Final = "must be between 0 and 2147483647, inclusive"
 _HANDLERS: Final = ("exec", "httpGet", "tcpSocket", "grpc", "sleep")
-_STANDARD_RESOURCES: Final = ("cpu", "memory", "ephemeral-storage")
-_SECURITY: Final = (
-    "Capabilities",
-    "Privileged",
-    "SELinuxOptions",
-    "WindowsOptions",
-    "RunAsUser",
-    "RunAsGroup",
-    "RunAsNonRoot",
-    "ReadOnlyRootFilesystem",
-    "AllowPrivilegeEscalation",
-    "ProcMount",
-    "SeccompProfile",
-    "AppArmorProfile",
-)
 _UNCHANGEABLE: Final = (
     "pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,"
     "`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),"
@@ -54,6 +40,8 @@ _UNCHANGEABLE: Final = (
 )
 
 
+_MOST_NAME_SERVERS: Final = 3
+_MOST_SEARCHES: Final = 32
 _TOLERATION_TEXT: Final = "existing toleration can not be modified except its tolerationSeconds"
 
 
@@ -64,13 +52,13 @@ def pod_causes(document: Document, old: Document | None) -> Iterator[StatusCause
         return
     if spec.get("ephemeralContainers"):
         yield forbidden_field("spec.ephemeralContainers", "cannot be set on create")
-    yield from pod_spec_causes(spec, "spec")
+    yield from pod_spec_causes(spec, "spec", is_pod=True)
     if spec.get("nodeName") and spec.get("schedulingGates"):
         yield forbidden_field("spec.nodeName", "cannot be set until all schedulingGates have been cleared")
 
 
 def _update_causes(spec: Document, before: Document) -> Iterator[StatusCause]:
-    yield from pod_spec_causes(spec, "spec")
+    yield from pod_spec_causes(spec, "spec", is_pod=True)
     for name in ("containers", "initContainers"):
         if len(spec.get(name) or ()) != len(before.get(name) or ()):
             yield forbidden_field(f"spec.{name}", "pod updates may not add or remove containers")
@@ -120,59 +108,52 @@ def _untimed(toleration: Document) -> Document:
     return {name: value for name, value in toleration.items() if name != "tolerationSeconds"}
 
 
-def pod_warnings(document: Document, name_what: str = "the Pod's hostname") -> Iterator[str]:
-    """Yield what kube-apiserver warns about on a Pod."""
-    meta = document["metadata"]
-    problems = label_problems(str(meta.get("name", "")))
-    if problems and "." in meta["name"]:
-        why = "which can result in surprising behavior; a DNS label is recommended"
-        yield f"metadata.name: this is used in {name_what}, {why}: [{', '.join(problems)}]"
-    yield from pod_spec_warnings(document.get("spec") or {}, "spec")
-
-
-def pod_spec_warnings(spec: Document, path: str) -> Iterator[str]:
-    for index, secret in enumerate(spec.get("imagePullSecrets") or ()):
-        if not secret.get("name"):
-            yield f'{path}.imagePullSecrets[{index}].name: invalid empty name ""'
-    for index, constraint in enumerate(spec.get("topologySpreadConstraints") or ()):
-        if constraint.get("labelSelector") is None:
-            text = "a null labelSelector results in matching no pod"
-            yield f"{path}.topologySpreadConstraints[{index}].labelSelector: {text}"
-    for name in ("os", "arch"):
-        if f"beta.kubernetes.io/{name}" in (spec.get("nodeSelector") or {}):
-            where = f"{path}.nodeSelector[beta.kubernetes.io/{name}]"
-            yield f'{where}: deprecated since v1.14; use "kubernetes.io/{name}" instead'
-    for where, container in (*_indexed(spec, path, "initContainers"), *_indexed(spec, path, "containers")):
-        seen: dict[str, Document] = {}
-        for index, variable in enumerate(container.get("env") or ()):
-            name = variable.get("name", "")
-            if seen.get(name, variable) != variable:
-                text = "which may be dropped when using apply"
-                yield f'{where}.env[{index}]: hides previous definition of "{name}", {text}'
-            seen[name] = variable
-
-
-def pod_spec_causes(spec: Document, path: str) -> Iterator[StatusCause]:
-    """Yield what is wrong with a pod's or a template's spec."""
+def pod_spec_causes(spec: Document, path: str, *, is_pod: bool = False) -> Iterator[StatusCause]:
+    """Yield what is wrong with a Pod's or a template's spec."""
     volumes = spec.get("volumes") or ()
     yield from _names(volumes, f"{path}.volumes")
     for index, volume in enumerate(volumes):
-        yield from volume_causes(volume, f"{path}.volumes[{index}]", spec.get("serviceAccountName", ""))
+        yield from volume_causes(volume, f"{path}.volumes[{index}]")
     if not spec.get("containers"):
         yield required(f"{path}.containers")
-    names = [volume.get("name") for volume in volumes]
     running, initial = _indexed(spec, path, "containers"), _indexed(spec, path, "initContainers")
     yield from _names([container for _, container in (*running, *initial)], "", [w for w, _ in (*running, *initial)])
     for where, container in running:
-        yield from _container_causes(container, where, names, spec)
+        yield from _container_causes(container, where, spec)
+        yield from _lifecycle_causes(container, where, spec)
+    yield from _host_port_causes(running)
     for where, container in initial:
         yield from _init_causes(container, where)
-        yield from _container_causes(container, where, names, spec)
+        yield from _container_causes(container, where, spec)
+        yield from _lifecycle_causes(container, where, spec)
+        yield from _host_port_causes([(where, container)])
+    yield from pod_resource_causes(spec, path)
+    yield from pod_claim_causes(spec, path)
+    if spec.get("hostNetwork"):
+        yield from _host_network_causes(running, is_pod=is_pod)
     yield from _policy_causes(spec, path)
     yield from labels_causes(spec.get("nodeSelector"), f"{path}.nodeSelector")
-    yield from _security_causes(spec, path)
-    yield from _placement_causes(spec, path)
+    yield from pod_security_causes(spec, path)
+    yield from placement_causes(spec, path)
     yield from _host_causes(spec, path)
+    if is_pod:
+        yield from _only_pod_causes(spec, path)
+    elif spec.get("ephemeralContainers"):
+        yield forbidden_field(f"{path}.ephemeralContainers", "ephemeral containers not allowed in pod template")
+
+
+def _only_pod_causes(spec: Document, path: str) -> Iterator[StatusCause]:
+    """What templates may have (validatePodMetadataAndSpec in pkg/apis/core/validation/validation.go)."""
+    for index, volume in enumerate(spec.get("volumes") or () if not spec.get("serviceAccountName") else ()):
+        for number, source in enumerate((volume.get("projected") or {}).get("sources") or ()):
+            if source.get("serviceAccountToken") is not None:
+                where = f"{path}.volumes[{index}].projected.sources[{number}].serviceAccountToken"
+                yield forbidden_field(where, "must not be specified when serviceAccountName is not set")
+    for name in ("containers", "initContainers"):
+        for where, container in _indexed(spec, path, name):
+            image = container.get("image") or ""
+            if image != image.strip():
+                yield invalid_value(f"{where}.image", image, "must not have leading or trailing whitespace")
 
 
 def _policy_causes(spec: Document, path: str) -> Iterator[StatusCause]:
@@ -185,33 +166,51 @@ def _policy_causes(spec: Document, path: str) -> Iterator[StatusCause]:
     yield from choice_causes(dns, f"{path}.dnsPolicy", ("ClusterFirstWithHostNet", "ClusterFirst", "Default", "None"))
     if deadline is not None and not 1 <= deadline < 2**31:
         yield invalid_value(f"{path}.activeDeadlineSeconds", deadline, "must be between 1 and 2147483647, inclusive")
-    if dns == "None" and not spec.get("dnsConfig"):
-        yield required(f"{path}.dnsConfig", "must provide `dnsConfig` when `dnsPolicy` is None")
+    yield from _dns_causes(spec.get("dnsConfig"), f"{path}.dnsConfig", is_needed=dns == "None")
 
 
-def _security_causes(spec: Document, path: str) -> Iterator[StatusCause]:
-    context = spec.get("securityContext") or {}
-    for name in ("fsGroup", "runAsUser", "runAsGroup"):
-        yield from _id_causes(context, f"{path}.securityContext", name)
-    if spec.get("shareProcessNamespace") and spec.get("hostPID"):
-        text = "ShareProcessNamespace and HostPID cannot both be enabled"
-        yield invalid_value(f"{path}.securityContext.shareProcessNamespace", True, text)
-
-
-def _id_causes(context: Document, path: str, name: str) -> Iterator[StatusCause]:
-    number = context.get(name)
-    if number is not None and not 0 <= number < 2**31:
-        yield invalid_value(f"{path}.{name}", number, _ID_RANGE)
+def _dns_causes(config: Document | None, path: str, *, is_needed: bool) -> Iterator[StatusCause]:
+    if config is None:
+        if is_needed:
+            yield required(path, "must provide `dnsConfig` when `dnsPolicy` is None")
+        return
+    servers = config.get("nameservers") or []
+    if is_needed and not servers:
+        text = "must provide at least one DNS nameserver when `dnsPolicy` is None"
+        yield required(f"{path}.nameservers", text)
+        return
+    if len(servers) > _MOST_NAME_SERVERS:
+        text = f"must not have more than {_MOST_NAME_SERVERS} nameservers"
+        yield invalid_value(f"{path}.nameservers", servers, text)
+    for index, server in enumerate(servers):
+        yield from address_causes(str(server), f"{path}.nameservers[{index}]")
+    searches = config.get("searches") or []
+    if len(searches) > _MOST_SEARCHES:
+        yield invalid_value(f"{path}.searches", searches, f"must not have more than {_MOST_SEARCHES} search paths")
+    for index, option in enumerate(config.get("options") or ()):
+        if not option.get("name"):
+            yield required(f"{path}.options[{index}]", "must not be empty")
 
 
 def _host_causes(spec: Document, path: str) -> Iterator[StatusCause]:
     if spec.get("serviceAccountName"):
         yield from subdomain_causes(spec["serviceAccountName"], f"{path}.serviceAccountName")
+    if spec.get("hostnameOverride") is not None and spec.get("hostNetwork"):
+        yield forbidden_field(f"{path}.hostnameOverride", "may not be specified when hostNetwork is true")
+    for name in ("nodeName", "priorityClassName", "runtimeClassName", "hostnameOverride"):
+        if spec.get(name):
+            yield from subdomain_causes(spec[name], f"{path}.{name}")
+    if spec.get("os") is not None:
+        name = spec["os"].get("name")
+        if not name:
+            yield required(f"{path}.os.name")
+        else:
+            yield from choice_causes(name, f"{path}.os", ("linux", "windows"))
     for name in ("hostname", "subdomain"):
         if spec.get(name):
             yield from label_causes(spec[name], f"{path}.{name}")
     for index, toleration in enumerate(spec.get("tolerations") or ()):
-        yield from _toleration_causes(toleration, f"{path}.tolerations[{index}]")
+        yield from toleration_causes(toleration, f"{path}.tolerations[{index}]")
     for index, alias in enumerate(spec.get("hostAliases") or ()):
         where = f"{path}.hostAliases[{index}]"
         yield from address_causes(str(alias.get("ip", "")), f"{where}.ip")
@@ -225,50 +224,6 @@ def _host_causes(spec: Document, path: str) -> Iterator[StatusCause]:
         if gate.get("name") in seen:
             yield duplicate(f"{path}.schedulingGates[{index}]", gate["name"])
         seen.add(gate.get("name", ""))
-
-
-def _toleration_causes(toleration: Document, path: str) -> Iterator[StatusCause]:
-    operator, effect = toleration.get("operator", ""), toleration.get("effect", "")
-    if toleration.get("key"):
-        yield from qualified_name_causes(toleration["key"], f"{path}.key")
-    elif operator != "Exists":
-        text = 'operator must be Exists when `key` is empty, which means "match all values and all keys"'
-        yield invalid_value(f"{path}.operator", operator, text)
-    if toleration.get("tolerationSeconds") is not None and effect != "NoExecute":
-        yield invalid_value(f"{path}.effect", effect, "effect must be 'NoExecute' when `tolerationSeconds` is set")
-    if operator == "Exists":
-        if toleration.get("value"):
-            yield invalid_value(
-                f"{path}.operator", toleration["value"], "value must be empty when `operator` is 'Exists'"
-            )
-    elif operator not in {"", "Equal"}:
-        yield not_supported(f"{path}.operator", operator, ("Equal", "Exists"))
-    if effect:
-        yield from choice_causes(effect, f"{path}.effect", ("NoSchedule", "PreferNoSchedule", "NoExecute"))
-
-
-def _placement_causes(spec: Document, path: str) -> Iterator[StatusCause]:
-    affinity = spec.get("affinity") or {}
-    required_terms = "requiredDuringSchedulingIgnoredDuringExecution"
-    needed = (affinity.get("nodeAffinity") or {}).get(required_terms)
-    if needed is not None and not needed.get("nodeSelectorTerms"):
-        where = f"{path}.affinity.nodeAffinity.{required_terms}.nodeSelectorTerms"
-        yield required(where, "must have at least one node selector term")
-    for kind in ("podAffinity", "podAntiAffinity"):
-        for index, term in enumerate((affinity.get(kind) or {}).get(required_terms) or ()):
-            where = f"{path}.affinity.{kind}.{required_terms}[{index}]"
-            yield from selector_causes(term.get("labelSelector"), f"{where}.labelSelector")
-            if not term.get("topologyKey"):
-                yield required(f"{where}.topologyKey", "can not be empty")
-            yield from qualified_name_causes(term.get("topologyKey", ""), f"{where}.topologyKey")
-    for index, constraint in enumerate(spec.get("topologySpreadConstraints") or ()):
-        where = f"{path}.topologySpreadConstraints[{index}]"
-        if constraint.get("maxSkew", 0) <= 0:
-            yield invalid_value(f"{where}.maxSkew", constraint.get("maxSkew", 0), "must be greater than zero")
-        if not constraint.get("topologyKey"):
-            yield required(f"{where}.topologyKey", "can not be empty")
-        when = constraint.get("whenUnsatisfiable", "")
-        yield from choice_causes(when, f"{where}.whenUnsatisfiable", ("DoNotSchedule", "ScheduleAnyway"))
 
 
 def _indexed(spec: Document, path: str, name: str) -> list[tuple[str, Document]]:
@@ -291,38 +246,44 @@ def _names(items: Sequence[Document], path: str, places: Sequence[str] | None = 
 
 def _init_causes(container: Document, path: str) -> Iterator[StatusCause]:
     """Hooks and probes are for init containers that stay."""
-    policy = container.get("restartPolicy")
-    if policy is not None:
-        yield from choice_causes(policy, f"{path}.restartPolicy", ("Always", "Never", "OnFailure"))
-    if policy == "Always":
+    if container.get("restartPolicy") == "Always":
         return
     for name in ("lifecycle", "livenessProbe", "readinessProbe", "startupProbe"):
         if container.get(name) is not None:
             yield forbidden_field(f"{path}.{name}", "may not be set for init containers without restartPolicy=Always")
 
 
-def _container_causes(container: Document, path: str, volumes: Sequence[Any], spec: Document) -> Iterator[StatusCause]:
+def _container_causes(container: Document, path: str, spec: Document) -> Iterator[StatusCause]:
     image = container.get("image") or ""
     if not image:
         yield required(f"{path}.image")
-    elif image != image.strip():
-        yield invalid_value(f"{path}.image", image, "must not have leading or trailing whitespace")
+    if container.get("restartPolicy") is not None:
+        yield from choice_causes(container["restartPolicy"], f"{path}.restartPolicy", ("Always", "Never", "OnFailure"))
+    elif container.get("restartPolicyRules"):
+        yield required(f"{path}.restartPolicy", "must specify restartPolicy when restart rules are used")
     policy = container.get("imagePullPolicy", "")
     yield from choice_causes(policy, f"{path}.imagePullPolicy", ("Always", "IfNotPresent", "Never"))
-    is_host_network = bool(spec.get("hostNetwork"))
-    yield from _container_port_causes(container.get("ports") or (), f"{path}.ports", is_host_network=is_host_network)
+    message_policy = container.get("terminationMessagePolicy", "File")
+    yield from choice_causes(message_policy, f"{path}.terminationMessagePolicy", ("File", "FallbackToLogsOnError"))
+    yield from _container_port_causes(container.get("ports") or (), f"{path}.ports")
     yield from env_causes(container, path)
-    yield from mount_causes(container.get("volumeMounts") or (), f"{path}.volumeMounts", volumes)
-    yield from _lifecycle_causes(container, path)
-    yield from _resource_causes(container.get("resources") or {}, f"{path}.resources")
-    yield from _container_security_causes(container.get("securityContext") or {}, f"{path}.securityContext")
+    yield from mount_causes(container, path, spec)
+    yield from device_causes(container, path, spec)
+    yield from claim_name_causes(container, path, spec)
+    yield from container_resource_causes(container, path)
+    yield from container_security_causes(
+        container.get("securityContext") or {},
+        f"{path}.securityContext",
+        has_host_users=spec.get("hostUsers") is not False,
+    )
 
 
-def _lifecycle_causes(container: Document, path: str) -> Iterator[StatusCause]:
+def _lifecycle_causes(container: Document, path: str, spec: Document) -> Iterator[StatusCause]:
     for hook in ("postStart", "preStop"):
         action = (container.get("lifecycle") or {}).get(hook)
         if action is not None:
             yield from _handler_causes(action, f"{path}.lifecycle.{hook}")
+            yield from _sleep_causes(action.get("sleep"), f"{path}.lifecycle.{hook}.sleep", spec)
     for name in ("livenessProbe", "readinessProbe", "startupProbe"):
         probe = container.get(name)
         if probe is None:
@@ -335,6 +296,18 @@ def _lifecycle_causes(container: Document, path: str) -> Iterator[StatusCause]:
         )  # fmt: skip
         if name != "readinessProbe" and probe.get("successThreshold", 1) > 1:
             yield invalid_value(f"{where}.successThreshold", probe["successThreshold"], "must be 1")
+        grace = probe.get("terminationGracePeriodSeconds")
+        if grace is not None and name == "readinessProbe":
+            yield invalid_value(f"{where}.terminationGracePeriodSeconds", grace, "must not be set for readinessProbes")
+        elif grace is not None and grace <= 0:
+            yield invalid_value(f"{where}.terminationGracePeriodSeconds", grace, "must be greater than 0")
+
+
+def _sleep_causes(action: Document | None, path: str, spec: Document) -> Iterator[StatusCause]:
+    grace = spec.get("terminationGracePeriodSeconds")
+    if action is not None and grace is not None and not 0 <= action.get("seconds", 0) <= grace:
+        text = f"must be non-negative and less than terminationGracePeriodSeconds ({grace})"
+        yield invalid_value(path, action.get("seconds", 0), text)
 
 
 def _handler_causes(tree: Document, path: str) -> Iterator[StatusCause]:
@@ -359,7 +332,29 @@ def _handler_causes(tree: Document, path: str) -> Iterator[StatusCause]:
                 pass
 
 
-def _container_port_causes(ports: Iterable[Document], path: str, *, is_host_network: bool) -> Iterator[StatusCause]:
+def _host_port_causes(containers: Sequence[tuple[str, Document]]) -> Iterator[StatusCause]:
+    """No two containers have the same port of a node."""
+    seen: set[str] = set()
+    for where, container in containers:
+        for index, port in enumerate(container.get("ports") or ()):
+            if port.get("hostPort"):
+                key = f"{port.get('protocol', '')}/{port.get('hostIP', '')}/{port['hostPort']}"
+                if key in seen:
+                    yield duplicate(f"{where}.ports[{index}].hostPort", key)
+                seen.add(key)
+
+
+def _host_network_causes(containers: Sequence[tuple[str, Document]], *, is_pod: bool) -> Iterator[StatusCause]:
+    """A template may leave the port of the node to its Pods."""
+    for where, container in containers:
+        for index, port in enumerate(container.get("ports") or ()):
+            host = port.get("hostPort", 0)
+            if (is_pod or host) and host != port.get("containerPort", 0):
+                text = "must match `containerPort` when `hostNetwork` is true"
+                yield invalid_value(f"{where}.ports[{index}].hostPort", host, text)
+
+
+def _container_port_causes(ports: Iterable[Document], path: str) -> Iterator[StatusCause]:
     names: set[str] = set()
     for index, port in enumerate(ports):
         where, number = f"{path}[{index}]", port.get("containerPort", 0)
@@ -375,49 +370,7 @@ def _container_port_causes(ports: Iterable[Document], path: str, *, is_host_netw
         host = port.get("hostPort", 0)
         if host and not 0 < host < 65536:
             yield invalid_value(f"{where}.hostPort", host, PORT_RANGE)
-        elif is_host_network and host != number:
-            yield invalid_value(f"{where}.hostPort", host, "must match `containerPort` when `hostNetwork` is true")
         yield from choice_causes(port.get("protocol", ""), f"{where}.protocol", PROTOCOLS)
-
-
-def _resource_causes(resources: Document, path: str) -> Iterator[StatusCause]:
-    limits, requests = resources.get("limits") or {}, resources.get("requests") or {}
-    for side, amounts in (("limits", limits), ("requests", requests)):
-        for name, text in amounts.items():
-            where = f"{path}.{side}[{name}]"
-            yield from resource_name_causes(name, where, "containers")
-            if parse(text) < 0:
-                yield invalid_value(where, text, NON_NEGATIVE)
-            if "/" in name and parse(text) % 1:
-                yield invalid_value(where, canonical(text), "must be an integer")
-    for name, text in requests.items():
-        if name in limits:
-            yield from _request_causes(name, text, limits[name], f"{path}.requests")
-        elif "/" in name:
-            yield required(f"{path}.limits", "Limit must be set for non overcommitable resources")
-
-
-def _request_causes(name: str, request: Any, limit: Any, path: str) -> Iterator[StatusCause]:
-    if "/" in name and parse(request) != parse(limit):
-        yield invalid_value(path, request, f"must be equal to {name} limit of {limit}")
-    elif parse(request) > (parse(limit) if limit is not None else Decimal("Infinity")):
-        yield invalid_value(path, request, f"must be less than or equal to {name} limit of {limit}")
-
-
-def resource_name_causes(name: str, path: str, what: str) -> Iterator[StatusCause]:
-    """The name of a resource amount."""
-    yield from qualified_name_causes(name, path)
-    if "/" not in name and name not in _STANDARD_RESOURCES and not name.startswith("hugepages-"):
-        yield invalid_value(path, name, "must be a standard resource type or fully qualified")
-        yield invalid_value(path, name, f"must be a standard resource for {what}")
-
-
-def _container_security_causes(context: Document, path: str) -> Iterator[StatusCause]:
-    for name in ("runAsUser", "runAsGroup"):
-        yield from _id_causes(context, path, name)
-    if context.get("privileged") and context.get("allowPrivilegeEscalation") is False:
-        text = "cannot set `allowPrivilegeEscalation` to false and `privileged` to true"
-        yield invalid_value(path, go_struct(context, *_SECURITY), text)
 
 
 def _fixed(spec: Document, before: Document) -> Document:

@@ -55,15 +55,22 @@ def webhook_configuration(document: Document) -> None:
 
 
 def admission_policy(document: Document) -> None:
-    spec = ensure_spec(document)
-    put(spec, "failurePolicy", "Fail")
-    constraints = inner(spec, "matchConstraints")
-    if constraints is not None:
-        put(constraints, "matchPolicy", "Equivalent")
-        put(constraints, "namespaceSelector", {})
-        put(constraints, "objectSelector", {})
-        for rule in items(constraints, "resourceRules"):
-            put(rule, "scope", "*")
+    put(ensure_spec(document), "failurePolicy", "Fail")
+    _match(inner(document, "spec", "matchConstraints"))
+
+
+def admission_policy_binding(document: Document) -> None:
+    _match(inner(document, "spec", "matchResources"))
+
+
+def _match(resources: Document | None) -> None:
+    if resources is not None:
+        put(resources, "matchPolicy", "Equivalent")
+        put(resources, "namespaceSelector", {})
+        put(resources, "objectSelector", {})
+        for name in ("resourceRules", "excludeResourceRules"):
+            for rule in items(resources, name):
+                put(rule, "scope", "*")
 
 
 def custom_resource_definition(document: Document) -> None:

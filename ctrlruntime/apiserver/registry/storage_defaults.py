@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from ctrlruntime.apiserver.interfaces import Document
+from ctrlruntime.apiserver.registry.pod_amounts import round_up
+from ctrlruntime.apiserver.registry.pod_defaults import default_source
 from ctrlruntime.apiserver.registry.trees import ensure_spec, inner, put
 
 
 def persistent_volume(document: Document) -> None:
-    host_path = inner(document, "spec", "hostPath")
-    if host_path is not None:
-        host_path.setdefault("type", "")
+    default_source(ensure_spec(document))
+    round_up(inner(document, "spec", "capacity"))
     put(document.setdefault("status", {}), "phase", "Pending")
     put(ensure_spec(document), "persistentVolumeReclaimPolicy", "Retain")
     put(ensure_spec(document), "volumeMode", "Filesystem")
@@ -17,7 +18,10 @@ def persistent_volume(document: Document) -> None:
 
 def persistent_volume_claim(document: Document) -> None:
     put(document.setdefault("status", {}), "phase", "Pending")
-    put(ensure_spec(document), "volumeMode", "Filesystem")
+    spec = ensure_spec(document)
+    put(spec, "volumeMode", "Filesystem")
+    for side in ("limits", "requests"):
+        round_up(inner(spec, "resources", side))
 
 
 def storage_class(document: Document) -> None:

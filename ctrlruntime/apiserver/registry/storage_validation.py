@@ -21,7 +21,8 @@ from ctrlruntime.apiserver.failures import (
 )
 from ctrlruntime.apiserver.interfaces import Document
 from ctrlruntime.apiserver.quantity import canonical, parse
-from ctrlruntime.apiserver.registry.pod_validation import resource_name_causes
+from ctrlruntime.apiserver.registry.pod_resources import resource_name_causes
+from ctrlruntime.apiserver.registry.pod_warnings import fraction_warnings, source_warnings
 from ctrlruntime.apiserver.registry.values import (
     NON_NEGATIVE,
     choice_causes,
@@ -218,6 +219,18 @@ def claim_warnings(document: Document) -> Iterator[str]:
     key = "volume.beta.kubernetes.io/storage-class"
     if key in (document["metadata"].get("annotations") or {}):
         yield f'metadata.annotations[{key}]: deprecated since v1.8; use "storageClassName" attribute instead'
+    yield from claim_spec_warnings(spec_of(document), "spec")
+
+
+def claim_spec_warnings(spec: Document, path: str) -> Iterator[str]:
+    for side in ("requests", "limits"):
+        amounts: Document = (spec.get("resources") or {}).get(side) or {}
+        if "storage" in amounts:
+            yield from fraction_warnings({"storage": amounts["storage"]}, f"{path}.resources.{side}")
+
+
+def volume_warnings(document: Document) -> Iterator[str]:
+    return source_warnings(spec_of(document), "spec")
 
 
 def volume_causes(document: Document, old: Document | None) -> Iterator[StatusCause]:
@@ -287,6 +300,18 @@ def storage_class_causes(document: Document, old: Document | None) -> Iterator[S
     mode = document.get("volumeBindingMode", "")
     yield from choice_causes(mode, "volumeBindingMode", ("Immediate", "WaitForFirstConsumer"))
     yield from immutable_causes(document, old, "parameters", "provisioner", "reclaimPolicy", "volumeBindingMode")
+
+
+def attributes_class_causes(document: Document, old: Document | None) -> Iterator[StatusCause]:
+    for name in ("driverName", "parameters") if old is not None else ():
+        if document.get(name) != (old or {}).get(name):
+            yield forbidden_field(name, f"updates to {name} are forbidden.")
+    if not document.get("driverName"):
+        yield required("driverName")
+    else:
+        yield from qualified_name_causes(str(document["driverName"]).lower(), "driverName")
+    if not document.get("parameters"):
+        yield required("parameters", "must contain at least one key/value pair")
 
 
 # --- classes, quotas, limits, nodes

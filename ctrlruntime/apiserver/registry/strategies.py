@@ -78,6 +78,7 @@ _GENERATION = Strategy(has_generation=True)
 _LOCKED_GENERATION = Strategy(has_generation=True, needs_version=True)
 _UPSERT = Strategy(creates_on_update=True)
 _ANSWERS = Strategy(answers_with_object=True)
+_ANSWERS_AND_COUNTS = Strategy(has_generation=True, answers_with_object=True)
 
 _STRATEGIES: Mapping[tuple[str, str], Strategy] = {
     ("", "pods"): Strategy(
@@ -151,8 +152,8 @@ _STRATEGIES: Mapping[tuple[str, str], Strategy] = {
     ("apiregistration.k8s.io", "apiservices"): Strategy(status_keeps=METADATA),
     ("resource.k8s.io", "resourceclaims"): _ANSWERS,
     ("resource.k8s.io", "resourceclaimtemplates"): _ANSWERS,
-    ("resource.k8s.io", "deviceclasses"): _ANSWERS,
-    ("resource.k8s.io", "resourceslices"): _ANSWERS,
+    ("resource.k8s.io", "deviceclasses"): _ANSWERS_AND_COUNTS,
+    ("resource.k8s.io", "resourceslices"): _ANSWERS_AND_COUNTS,
 }
 _PLAIN = Strategy()
 _CUSTOM = Strategy(has_generation=True, needs_version=True)

@@ -13,6 +13,8 @@ from typing import Final, TypeAlias
 
 from ctrlruntime.apiserver.failures import forbidden_field, invalid_value
 from ctrlruntime.apiserver.interfaces import Document
+from ctrlruntime.apiserver.registry import admission_policy_validation as admission_policies
+from ctrlruntime.apiserver.registry import device_rules as devices
 from ctrlruntime.apiserver.registry import network_validation as network
 from ctrlruntime.apiserver.registry import pod_validation as pods
 from ctrlruntime.apiserver.registry import policy_validation as policy
@@ -20,8 +22,10 @@ from ctrlruntime.apiserver.registry import signing_requests
 from ctrlruntime.apiserver.registry import storage_validation as storage
 from ctrlruntime.apiserver.registry import workload_validation as workloads
 from ctrlruntime.apiserver.registry.conversions import CONVERSIONS
-from ctrlruntime.apiserver.registry.pod_defaults import qos_class
-from ctrlruntime.apiserver.registry.values import key_problems, label_problems, spec_of
+from ctrlruntime.apiserver.registry.pod_amounts import qos_class
+from ctrlruntime.apiserver.registry.pod_warnings import pod_warnings, template_warnings
+from ctrlruntime.apiserver.registry.trees import inner
+from ctrlruntime.apiserver.registry.values import key_problems, label_problems, spec_of, without
 from ctrlruntime.apiserver.registry.webhook_validation import webhook_causes
 from ctrlruntime.errors import StatusCause
 
@@ -51,20 +55,37 @@ def warnings(group: str, kind: str, document: Document, old: Document | None, su
     rule = _WARNINGS.get((group, kind))
     if rule is None or subresource:
         return []
-    if old is not None and kind != "Service" and spec_of(old) == spec_of(document):
+    # People hardly change Pods themselves (WarningsOnUpdate in pkg/registry/core/pod/strategy.go).
+    if old is not None and kind != "Service" and (kind == "Pod" or _desired(old) == _desired(document)):
         return []
     return list(rule(document))
 
 
-def _template_warnings(document: Document) -> Iterator[str]:
-    yield from _name_warnings(document)
-    yield from pods.pod_spec_warnings(spec_of(spec_of(document).get("template")), "spec.template.spec")
+def _desired(document: Document) -> Document:
+    return without(document, ("metadata", "status"))
 
 
-def _cron_job_warnings(document: Document) -> Iterator[str]:
-    yield from _name_warnings(document)
-    job = spec_of(spec_of(document).get("jobTemplate"))
-    yield from pods.pod_spec_warnings(spec_of(job.get("template")), "spec.jobTemplate.spec.template.spec")
+def _template_warnings(*path: str, names_pods: bool = True) -> _Warning:
+    """Return the rule of a kind whose template is at a path."""
+
+    def rule(document: Document) -> Iterator[str]:
+        if names_pods:
+            yield from _name_warnings(document)
+        yield from template_warnings(inner(document, *path), ".".join(path))
+
+    return rule
+
+
+_set_template_warnings: Final = _template_warnings("spec", "template", names_pods=False)
+
+
+def _stateful_set_warnings(document: Document) -> Iterator[str]:
+    yield from _set_template_warnings(document)
+    for index, claim in enumerate(spec_of(document).get("volumeClaimTemplates") or ()):
+        yield from storage.claim_spec_warnings(spec_of(claim), f"spec.volumeClaimTemplates[{index}]")
+    if (spec_of(document).get("revisionHistoryLimit") or 0) < 0:
+        text = "a negative value retains all historical revisions; a value >= 0 is recommended"
+        yield f"spec.revisionHistoryLimit: {text}"
 
 
 def _name_warnings(document: Document) -> Iterator[str]:
@@ -145,7 +166,14 @@ _RULES: Final[Mapping[tuple[str, str], _Rule]] = {
     ("scheduling.k8s.io", "PriorityClass"): policy.priority_causes,
     ("storage.k8s.io", "StorageClass"): storage.storage_class_causes,
     ("storage.k8s.io", "VolumeAttachment"): storage.attachment_causes,
+    ("resource.k8s.io", "ResourceClaim"): devices.claim_causes,
+    ("resource.k8s.io", "ResourceClaimTemplate"): devices.claim_template_causes,
+    ("storage.k8s.io", "VolumeAttributesClass"): storage.attributes_class_causes,
+    (_ADMISSION, "MutatingAdmissionPolicy"): admission_policies.mutating_policy_causes,
+    (_ADMISSION, "MutatingAdmissionPolicyBinding"): admission_policies.mutating_binding_causes,
     (_ADMISSION, "MutatingWebhookConfiguration"): webhook_causes,
+    (_ADMISSION, "ValidatingAdmissionPolicy"): admission_policies.validating_policy_causes,
+    (_ADMISSION, "ValidatingAdmissionPolicyBinding"): admission_policies.validating_binding_causes,
     (_ADMISSION, "ValidatingWebhookConfiguration"): webhook_causes,
     (_CERTIFICATES, "CertificateSigningRequest"): policy.signing_request_causes,
     (_FLOWCONTROL, "FlowSchema"): policy.flow_schema_causes,
@@ -166,15 +194,18 @@ _STATUS_RULES: Final[Mapping[tuple[str, str], _Rule]] = {
     (_CERTIFICATES, "CertificateSigningRequest/status"): signing_requests.status_causes,
 }
 _WARNINGS: Final[Mapping[tuple[str, str], _Warning]] = {
+    ("", "PersistentVolume"): storage.volume_warnings,
     ("", "PersistentVolumeClaim"): storage.claim_warnings,
-    ("", "Pod"): pods.pod_warnings,
+    ("", "Pod"): pod_warnings,
     ("", "Secret"): storage.secret_warnings,
     ("", "Service"): network.service_warnings,
-    ("apps", "DaemonSet"): _template_warnings,
-    ("apps", "Deployment"): _template_warnings,
-    ("apps", "ReplicaSet"): _template_warnings,
-    ("apps", "StatefulSet"): _template_warnings,
-    ("batch", "CronJob"): _cron_job_warnings,
-    ("batch", "Job"): _template_warnings,
+    ("", "PodTemplate"): _template_warnings("template", names_pods=False),
+    ("", "ReplicationController"): _template_warnings("spec", "template"),
+    ("apps", "DaemonSet"): _template_warnings("spec", "template", names_pods=False),
+    ("apps", "Deployment"): _template_warnings("spec", "template"),
+    ("apps", "ReplicaSet"): _template_warnings("spec", "template"),
+    ("apps", "StatefulSet"): _stateful_set_warnings,
+    ("batch", "CronJob"): _template_warnings("spec", "jobTemplate", "spec", "template"),
+    ("batch", "Job"): _template_warnings("spec", "template"),
     ("networking.k8s.io", "Ingress"): network.ingress_warnings,
 }

@@ -188,8 +188,12 @@ def is_address(text: str) -> bool:
 
 
 def address_causes(text: str, path: str) -> Iterator[StatusCause]:
+    """An IP address in its plain form (parseIP in apimachinery's util/validation/ip.go)."""
     if not is_address(text):
-        yield invalid_value(path, text, ADDRESS)
+        is_padded = is_address(re.sub(r"\b0+(?=\d)", "", text)) and ":" not in text
+        yield invalid_value(path, text, "must not have leading 0s" if is_padded else ADDRESS)
+    elif ":" in text and ipaddress.IPv6Address(text).ipv4_mapped is not None:
+        yield invalid_value(path, text, "must not be an IPv4-mapped IPv6 address")
 
 
 def network_causes(text: str, path: str) -> Iterator[StatusCause]:

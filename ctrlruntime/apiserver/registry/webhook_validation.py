@@ -39,10 +39,10 @@ def webhook_causes(document: Document, _: Document | None) -> Iterator[StatusCau
         yield from _name_causes(name, f"{where}.name")
         yield from _version_causes(webhook, f"{where}.admissionReviewVersions")
         for number, rule in enumerate(webhook.get("rules") or ()):
-            yield from _rule_causes(rule, f"{where}.rules[{number}]")
+            yield from rule_causes(rule, f"{where}.rules[{number}]")
         yield from _policy_causes(webhook, where)
         yield from _client_causes(webhook.get("clientConfig") or {}, f"{where}.clientConfig")
-        yield from _conditions_causes(webhook.get("matchConditions") or [], f"{where}.matchConditions")
+        yield from conditions_causes(webhook.get("matchConditions") or [], f"{where}.matchConditions")
         if name in names:
             yield duplicate(f"{where}.name", name)
         names.add(name)
@@ -92,7 +92,7 @@ def _policy_causes(webhook: Document, path: str) -> Iterator[StatusCause]:
         yield from choice_causes(webhook["reinvocationPolicy"], f"{path}.reinvocationPolicy", ("IfNeeded", "Never"))
 
 
-def _rule_causes(rule: Document, path: str) -> Iterator[StatusCause]:
+def rule_causes(rule: Document, path: str) -> Iterator[StatusCause]:
     operations = rule.get("operations") or []
     if not operations:
         yield required(f"{path}.operations")
@@ -190,7 +190,7 @@ def _service_causes(service: Document, path: str) -> Iterator[StatusCause]:
                 yield invalid_value(f"{path}.path", text, f"segment[{index}]: {problem}")
 
 
-def _conditions_causes(conditions: list[Document], path: str) -> Iterator[StatusCause]:
+def conditions_causes(conditions: list[Document], path: str) -> Iterator[StatusCause]:
     if len(conditions) > _MOST_CONDITIONS:
         yield too_many(path, len(conditions), _MOST_CONDITIONS)
     names: set[str] = set()

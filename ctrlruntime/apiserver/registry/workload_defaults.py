@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from ctrlruntime.apiserver.interfaces import Document
+from ctrlruntime.apiserver.registry.conversions import drop_v1_annotations
 from ctrlruntime.apiserver.registry.pod_defaults import default_pod_spec, default_template
 from ctrlruntime.apiserver.registry.storage_defaults import persistent_volume_claim
 from ctrlruntime.apiserver.registry.trees import ensure_spec, inner, items, put
@@ -81,7 +82,8 @@ def job(document: Document) -> None:
     spec, metadata = ensure_spec(document), document["metadata"]
     labels = ((spec.get("template") or {}).get("metadata") or {}).get("labels")
     if labels and not metadata.get("labels"):
-        metadata["labels"] = dict(labels)
+        # Not a copy: upstream's Job shares the map with its template, and gets the labels that the selector needs, too.
+        metadata["labels"] = labels
     if spec.get("completions") is None and spec.get("parallelism") is None:
         spec["completions"] = 1
     put(spec, "parallelism", 1)
@@ -110,7 +112,9 @@ def cron_job(document: Document) -> None:
 def horizontal_pod_autoscaler(document: Document) -> None:
     spec = ensure_spec(document)
     put(spec, "minReplicas", 1)
-    if document.get("apiVersion") != "autoscaling/v2":
+    if document.get("apiVersion") == "autoscaling/v2":
+        drop_v1_annotations(document)
+    else:
         if not _has_metrics(document):
             put(spec, "targetCPUUtilizationPercentage", 80)
         return

@@ -118,7 +118,7 @@ def replication_controller_causes(document: Document, _: Document | None) -> Ite
     labels = (template.get("metadata") or {}).get("labels") or {}
     if selector and not selector.items() <= labels.items():
         yield _no_match(labels, "spec")
-    yield from _template_causes(spec, "spec", "")
+    yield from _template_causes(spec, "spec", "ReplicationController")
 
 
 def stateful_set_causes(document: Document, old: Document | None) -> Iterator[StatusCause]:
@@ -138,11 +138,22 @@ def stateful_set_causes(document: Document, old: Document | None) -> Iterator[St
         yield from claim_spec_causes(spec_of(claim), f"spec.volumeClaimTemplates[{index}].spec")
     if spec.get("serviceName"):
         yield from label_causes(spec["serviceName"], "spec.serviceName")
-    yield from _selector_and_template(spec, "statefulset", "StatefulSet", bad_text="")
+    # What was stored before templates were looked at may stay as it is (ValidateStatefulSetUpdate in pkg/apis/apps/validation).
+    is_checked = old is None or not any(pod_spec_causes(_as_created(spec_of(old)), ""))
+    yield from _selector_and_template(spec, "statefulset", "StatefulSet", bad_text="", is_checked=is_checked)
     if old is not None and without(spec, _STATEFUL_FREE) != without(spec_of(old), _STATEFUL_FREE):
         listed = ", ".join(f"'{name}'" for name in _STATEFUL_FREE[:-1])
         text = f"updates to statefulset spec for fields other than {listed} and '{_STATEFUL_FREE[-1]}' are forbidden"
         yield forbidden_field("spec", text)
+
+
+def _as_created(spec: Document) -> Document:
+    """Return the spec of a set's Pods: with its claims as volumes, and without the names that the set gives."""
+    pod, claims = spec_of(spec.get("template")), spec.get("volumeClaimTemplates") or ()
+    names = [(claim.get("metadata") or {}).get("name", "") for claim in claims]
+    volumes = [{"name": name, "persistentVolumeClaim": {"claimName": name}} for name in names]
+    volumes += [volume for volume in pod.get("volumes") or () if volume.get("name") not in names]
+    return {**without(pod, ("hostname", "subdomain")), "volumes": volumes}
 
 
 def _stateful_strategy_causes(strategy: Document) -> Iterator[StatusCause]:
@@ -353,7 +364,7 @@ def _run_to_end_causes(spec: Document, path: str) -> Iterator[StatusCause]:
     template = spec.get("template") or {}
     policy = spec_of(template).get("restartPolicy")
     where = f"{path}.template.spec.restartPolicy"
-    yield from _template_metadata_causes(template, path)
+    yield from _template_metadata_causes(template, f"{path}.template")
     for cause in pod_spec_causes(spec_of(template), f"{path}.template.spec"):
         if cause.field != where or policy not in {None, "", "Always"}:
             yield cause
@@ -414,7 +425,9 @@ def _zone_causes(zone: str | None) -> Iterator[StatusCause]:
 
 
 def pod_template_causes(document: Document, _: Document | None) -> Iterator[StatusCause]:
-    yield from pod_spec_causes(spec_of(document.get("template")), "template.spec")
+    template = document.get("template") or {}
+    yield from _template_metadata_causes(template, "template")
+    yield from pod_spec_causes(spec_of(template), "template.spec")
 
 
 def revision_causes(document: Document, old: Document | None) -> Iterator[StatusCause]:
@@ -428,7 +441,9 @@ def revision_causes(document: Document, old: Document | None) -> Iterator[Status
 # --- selector and template
 
 
-def _selector_and_template(spec: Document, kind: str, template_of: str, *, bad_text: str) -> Iterator[StatusCause]:
+def _selector_and_template(
+    spec: Document, kind: str, template_of: str, *, bad_text: str, is_checked: bool = True
+) -> Iterator[StatusCause]:
     selector, labels = spec.get("selector"), _template_labels(spec)
     is_bad = _is_bad(selector)
     is_empty = selector is not None and not selector.get("matchLabels") and not selector.get("matchExpressions")
@@ -443,7 +458,7 @@ def _selector_and_template(spec: Document, kind: str, template_of: str, *, bad_t
         yield StatusCause(cause.reason, cause.message.removesuffix(": "), cause.field)
     elif not is_empty and (selector is None or not from_label_selector(selector).matches(labels)):
         yield _no_match(labels, "spec")
-    yield from _template_causes(spec, "spec", template_of)
+    yield from _template_causes(spec, "spec", template_of, is_checked=is_checked)
 
 
 def _is_bad(selector: Document | None) -> bool:
@@ -466,21 +481,22 @@ def _no_match(labels: Any, path: str) -> StatusCause:
     return invalid_value(f"{path}.template.metadata.labels", labels, text)
 
 
-def _template_causes(spec: Document, path: str, kind: str) -> Iterator[StatusCause]:
+def _template_causes(spec: Document, path: str, kind: str, *, is_checked: bool = True) -> Iterator[StatusCause]:
     template = spec.get("template") or {}
     pod, where = spec_of(template), f"{path}.template.spec"
-    yield from _template_metadata_causes(template, path)
-    yield from pod_spec_causes(pod, where)
+    yield from _template_metadata_causes(template, f"{path}.template")
+    if is_checked:
+        yield from pod_spec_causes(_as_created(spec) if kind == "StatefulSet" else pod, where)
     if pod.get("restartPolicy") != "Always" and pod:
         yield not_supported(f"{where}.restartPolicy", pod.get("restartPolicy"), ("Always",))
-    if kind and pod.get("activeDeadlineSeconds") is not None:
+    if pod.get("activeDeadlineSeconds") is not None:
         text = f"activeDeadlineSeconds in {kind} is not Supported"
         yield forbidden_field(f"{where}.activeDeadlineSeconds", text)
 
 
 def _template_metadata_causes(template: Document, path: str) -> Iterator[StatusCause]:
     metadata: Document = template.get("metadata") or {}
-    yield from labels_causes(metadata.get("labels"), f"{path}.template.labels")
+    yield from labels_causes(metadata.get("labels"), f"{path}.labels")
     for key in metadata.get("annotations") or ():
         for problem in key_problems(key.lower()):
-            yield invalid_value(f"{path}.template.annotations", key, problem)
+            yield invalid_value(f"{path}.annotations", key, problem)

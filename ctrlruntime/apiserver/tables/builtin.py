@@ -40,6 +40,7 @@ _PRINTERS: Final[Mapping[tuple[str, str], _Printer]] = {
     ("", "resourcequotas"): printers.resource_quota,
     ("", "secrets"): printers.secret,
     ("", "services"): printers.service,
+    ("apiregistration.k8s.io", "apiservices"): printers.api_service,
     ("apps", "controllerrevisions"): printers.controller_revision,
     ("apps", "daemonsets"): printers.daemon_set,
     ("apps", "deployments"): printers.deployment,
@@ -55,6 +56,11 @@ _PRINTERS: Final[Mapping[tuple[str, str], _Printer]] = {
     ("policy", "poddisruptionbudgets"): printers.pod_disruption_budget,
     ("rbac.authorization.k8s.io", "clusterrolebindings"): printers.role_binding,
     ("rbac.authorization.k8s.io", "rolebindings"): printers.role_binding,
+    ("resource.k8s.io", "resourceclaims"): printers.resource_claim,
+    (_ADMISSION, "mutatingadmissionpolicies"): printers.admission_policy,
+    (_ADMISSION, "mutatingadmissionpolicybindings"): printers.admission_policy_binding,
+    (_ADMISSION, "validatingadmissionpolicies"): printers.admission_policy,
+    (_ADMISSION, "validatingadmissionpolicybindings"): printers.admission_policy_binding,
 }
 
 # Columns that are one field each: {column: (path, what an absent value shows)}.
@@ -91,9 +97,10 @@ _SIMPLE: Final[Mapping[tuple[str, str], Mapping[str, tuple[str, Any]]]] = {
         "RequestedDuration": (".none", "<none>"),
         "Condition": (".status.conditions[-1].type", "Pending"),
     },
-    ("apiregistration.k8s.io", "apiservices"): {
-        "Service": (".none", "Local"),
-        "Available": ('.status.conditions[?(@.type=="Available")].status', "Unknown"),
+    ("resource.k8s.io", "resourceslices"): {
+        "Node": (".spec.nodeName", ""),
+        "Driver": (".spec.driver", ""),
+        "Pool": (".spec.pool.name", ""),
     },
 }
 _COUNTED: Final[Mapping[tuple[str, str], tuple[str, str]]] = {

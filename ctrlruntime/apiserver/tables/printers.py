@@ -341,6 +341,56 @@ def _annotations(obj: Document) -> Document:
     return _metadata(obj).get("annotations") or {}
 
 
+def admission_policy(obj: Document, now: datetime) -> list[Any]:
+    """The validating and the mutating kind."""
+    spec, kind = _spec(obj), _spec(obj).get("paramKind")
+    shown = UNSET if kind is None else f"{kind.get('apiVersion', '')}/{kind.get('kind', '')}"
+    return [_name(obj), len(spec.get("validations") or spec.get("mutations") or ()), shown, _age(obj, now)]
+
+
+def admission_policy_binding(obj: Document, now: datetime) -> list[Any]:
+    reference = _spec(obj).get("paramRef") or {}
+    shown = UNSET
+    if reference.get("name"):
+        shown = f"{reference.get('namespace') or '*'}/{reference['name']}"
+    elif reference.get("selector") is not None:
+        shown = _go_selector(reference["selector"])
+    return [_name(obj), _spec(obj).get("policyName", ""), shown, _age(obj, now)]
+
+
+def _go_selector(selector: Document) -> str:
+    """A selector as Go prints the struct."""
+    labels = "".join(f"{key}: {value}," for key, value in sorted((selector.get("matchLabels") or {}).items()))
+    requirements = "".join(
+        f"LabelSelectorRequirement{{Key:{each.get('key', '')},Operator:{each.get('operator', '')},"
+        f"Values:[{' '.join(each.get('values') or ())}],}},"
+        for each in selector.get("matchExpressions") or ()
+    )
+    listed = f"MatchExpressions:[]LabelSelectorRequirement{{{requirements}}}"
+    return f"&LabelSelector{{MatchLabels:map[string]string{{{labels}}},{listed},}}"
+
+
+def api_service(obj: Document, now: datetime) -> list[Any]:
+    service = _spec(obj).get("service")
+    shown = "Local" if service is None else f"{service.get('namespace', '')}/{service.get('name', '')}"
+    found = [each for each in _status(obj).get("conditions") or () if each.get("type") == "Available"]
+    available = "Unknown"
+    if found:
+        status, reason = found[0].get("status", ""), found[0].get("reason")
+        available = f"{status} ({reason})" if reason and status != "True" else status
+    return [_name(obj), shown, available, _age(obj, now)]
+
+
+def resource_claim(obj: Document, now: datetime) -> list[Any]:
+    status, is_deleted = _status(obj), obj["metadata"].get("deletionTimestamp") is not None
+    states = ["deleted"] if is_deleted else []
+    if status.get("allocation") is not None:
+        states += ["allocated", *(["reserved"] if status.get("reservedFor") else [])]
+    elif not is_deleted:
+        states.append("pending")
+    return [_name(obj), ",".join(states), _age(obj, now)]
+
+
 def _spec(obj: Document) -> Document:
     return obj.get("spec") or {}
 

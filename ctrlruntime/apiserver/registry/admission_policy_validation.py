@@ -1,0 +1,180 @@
+"""Validation of admission policies and their bindings, with kube-apiserver's words.
+
+The rules are those of pkg/apis/admissionregistration/validation/validation.go. Expressions are not compiled, except for match conditions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from ctrlruntime.apiserver.failures import duplicate, forbidden_field, invalid_value, not_supported, required
+from ctrlruntime.apiserver.interfaces import Document
+from ctrlruntime.apiserver.registry.trees import items
+from ctrlruntime.apiserver.registry.values import (
+    choice_causes,
+    qualified_name_causes,
+    selector_causes,
+    spec_of,
+    subdomain_causes,
+)
+from ctrlruntime.apiserver.registry.webhook_validation import conditions_causes, rule_causes
+from ctrlruntime.errors import StatusCause
+
+_ACTIONS: Final = ("Audit", "Deny", "Warn")
+_REASONS: Final = ("Forbidden", "Invalid", "RequestEntityTooLarge")
+_MUTATED: Final = ("*", "CONNECT", "CREATE", "UPDATE")
+_PATCHES: Final = {"ApplyConfiguration": "applyConfiguration", "JSONPatch": "jsonPatch"}
+"""Types of mutations, and the field that has the expression of each."""
+_EMPTY: Final = "validations or auditAnnotations must contain at least one item"
+
+
+def validating_policy_causes(document: Document, _: Document | None) -> Iterator[StatusCause]:
+    spec = spec_of(document)
+    yield from _policy_causes(spec)
+    if not spec.get("validations") and not spec.get("auditAnnotations"):
+        yield required("spec.validations", _EMPTY)
+        yield required("spec.auditAnnotations", _EMPTY)
+    for index, validation in enumerate(items(spec, "validations")):
+        yield from _validation_causes(validation, f"spec.validations[{index}]")
+    keys: set[str] = set()
+    for index, annotation in enumerate(items(spec, "auditAnnotations")):
+        where, key = f"spec.auditAnnotations[{index}]", annotation.get("key", "")
+        yield from qualified_name_causes(f"{document['metadata'].get('name', '')}/{key}", f"{where}.key")
+        if not annotation.get("valueExpression", "").strip():
+            yield required(f"{where}.valueExpression", "valueExpression is not specified")
+        if key in keys:
+            yield duplicate(f"{where}.key", key)
+        keys.add(key)
+
+
+def mutating_policy_causes(document: Document, _: Document | None) -> Iterator[StatusCause]:
+    spec = spec_of(document)
+    yield from _policy_causes(spec)
+    yield from _mutated_causes(spec.get("matchConstraints"), "spec.matchConstraints")
+    if not spec.get("mutations"):
+        yield required("spec.mutations", "mutations must contain at least one item")
+    for index, mutation in enumerate(items(spec, "mutations")):
+        yield from _mutation_causes(mutation, f"spec.mutations[{index}]")
+    policy = spec.get("reinvocationPolicy")
+    if not policy:
+        yield required("spec.reinvocationPolicy")
+    else:
+        yield from choice_causes(policy, "spec.reinvocationPolicy", ("IfNeeded", "Never"))
+
+
+def validating_binding_causes(document: Document, _: Document | None) -> Iterator[StatusCause]:
+    spec = spec_of(document)
+    yield from _binding_causes(spec)
+    actions = spec.get("validationActions") or []
+    for index, action in enumerate(actions):
+        where = f"spec.validationActions[{index}]"
+        yield from choice_causes(action, where, _ACTIONS)
+        if action in actions[:index]:
+            yield duplicate(where, action)
+    if {"Deny", "Warn"} <= {*actions}:
+        why = "repeating the same validation failure information in the API response and headers serves no purpose"
+        yield invalid_value("spec.validationActions", actions, f"must not contain both Deny and Warn ({why})")
+    if not actions:
+        yield required("spec.validationActions", "at least one validation action is required")
+
+
+def mutating_binding_causes(document: Document, _: Document | None) -> Iterator[StatusCause]:
+    yield from _binding_causes(spec_of(document))
+    yield from _mutated_causes(spec_of(document).get("matchResources"), "spec.matchResources")
+
+
+def _policy_causes(spec: Document) -> Iterator[StatusCause]:
+    yield from choice_causes(spec.get("failurePolicy"), "spec.failurePolicy", ("Fail", "Ignore"))
+    kind = spec.get("paramKind")
+    if kind is not None:
+        yield from (required(f"spec.paramKind.{name}") for name in ("apiVersion", "kind") if not kind.get(name))
+    constraints = spec.get("matchConstraints")
+    if constraints is None:
+        yield required("spec.matchConstraints")
+    else:
+        yield from _match_causes(constraints, "spec.matchConstraints")
+        if not constraints.get("resourceRules"):
+            yield required("spec.matchConstraints.resourceRules")
+    if kind is None:  # with parameters the expressions have a variable more
+        yield from conditions_causes(spec.get("matchConditions") or [], "spec.matchConditions")
+    for index, variable in enumerate(items(spec, "variables")):
+        for name in ("name", "expression"):
+            if not variable.get(name, "").strip():
+                yield required(f"spec.variables[{index}].{name}", f"{name} is not specified")
+
+
+def _binding_causes(spec: Document) -> Iterator[StatusCause]:
+    if not spec.get("policyName"):
+        yield required("spec.policyName")
+    else:
+        yield from subdomain_causes(spec["policyName"], "spec.policyName")
+    if spec.get("paramRef") is not None:
+        yield from _reference_causes(spec["paramRef"], "spec.paramRef")
+    if spec.get("matchResources") is not None:
+        yield from _match_causes(spec["matchResources"], "spec.matchResources")
+
+
+def _reference_causes(reference: Document, path: str) -> Iterator[StatusCause]:
+    name, selector, action = (reference.get(key) for key in ("name", "selector", "parameterNotFoundAction"))
+    if name and selector is not None:
+        for field in ("name", "selector"):
+            yield forbidden_field(f"{path}.{field}", "name and selector are mutually exclusive")
+    elif not name and selector is None:
+        yield required(path, "one of name or selector must be specified")
+    yield from selector_causes(selector, f"{path}.selector")
+    if not action:
+        yield required(f"{path}.parameterNotFoundAction")
+    else:
+        yield from choice_causes(action, f"{path}.parameterNotFoundAction", ("Deny", "Allow"))
+
+
+def _match_causes(match: Document, path: str) -> Iterator[StatusCause]:
+    yield from choice_causes(match.get("matchPolicy"), f"{path}.matchPolicy", ("Equivalent", "Exact"))
+    for name in ("namespaceSelector", "objectSelector"):
+        yield from selector_causes(match.get(name), f"{path}.{name}")
+    for name in ("resourceRules", "excludeResourceRules"):
+        for index, rule in enumerate(items(match, name)):
+            where, names = f"{path}.{name}[{index}]", rule.get("resourceNames") or []
+            for number, each in enumerate(names):
+                if each in names[:number]:
+                    yield duplicate(f"{where}.resourceNames[{number}]", each)
+            yield from rule_causes(rule, where)
+
+
+def _mutated_causes(match: Document | None, path: str) -> Iterator[StatusCause]:
+    """What is deleted can not be mutated."""
+    for rule in items(match or {}, "resourceRules"):
+        for operation in rule.get("operations") or ():
+            if operation not in _MUTATED:
+                yield not_supported(f"{path}.resourceRules.operations", operation, _MUTATED)
+
+
+def _validation_causes(validation: Document, path: str) -> Iterator[StatusCause]:
+    message, expression = validation.get("message", ""), validation.get("messageExpression", "")
+    if not validation.get("expression", "").strip():
+        yield required(f"{path}.expression", "expression is not specified")
+    if expression and not expression.strip():
+        yield invalid_value(f"{path}.messageExpression", expression, "must be non-empty if specified")
+    if message and not message.strip():
+        yield invalid_value(f"{path}.message", message, "must be non-empty if specified")
+    elif "\n" in message.strip() or "\r" in message.strip():
+        yield invalid_value(f"{path}.message", message, "must not contain line breaks")
+    if validation.get("reason") is not None and validation["reason"] not in _REASONS:
+        yield not_supported(f"{path}.reason", validation["reason"], _REASONS)
+
+
+def _mutation_causes(mutation: Document, path: str) -> Iterator[StatusCause]:
+    kind = mutation.get("patchType")
+    if not kind:
+        yield required(f"{path}.patchType")
+    elif kind not in _PATCHES:
+        yield not_supported(f"{path}.patchType", kind, _PATCHES)
+    else:
+        for other, field in _PATCHES.items():
+            if other == kind and mutation.get(field) is None:
+                yield required(f"{path}.{field}", f"must be specified when patchType is {kind}")
+            elif other != kind and mutation.get(field) is not None:
+                yield invalid_value(
+                    f"{path}.{field}", f"{{{field}}}", f"must not be specified when patchType is {kind}"
+                )
