@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
+from decimal import Decimal
 from typing import Any
 
 from ctrlruntime.apiserver.interfaces import Document
@@ -41,8 +42,19 @@ def qualified(plural: str, group: str) -> str:
 
 
 def shown(value: Any) -> str:
-    """Return a value as upstream's field errors print it: strings quoted, everything else as JSON."""
+    """Return a value as upstream's field errors print it: strings quoted, numbers as Go's %v, everything else as JSON."""
+    if type(value) is float:
+        return go_float(value)
     return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+
+
+def go_float(value: float) -> str:
+    """Return a float as Go's fmt prints it: the shortest digits, with an exponent below 1e-4 and from 1e6 on."""
+    number = Decimal(repr(value)).normalize()
+    if -4 <= number.adjusted() < 6:
+        return f"{number:f}"
+    mantissa, _, exponent = f"{number:e}".partition("e")
+    return f"{mantissa}e{int(exponent):+03d}"
 
 
 def invalid_value(field: str, value: Any, message: str, *, reason: str = "FieldValueInvalid") -> StatusCause:
