@@ -43,9 +43,34 @@ def qualified(plural: str, group: str) -> str:
 
 def shown(value: Any) -> str:
     """Return a value as upstream's field errors print it: strings quoted, numbers as Go's %v, everything else as JSON."""
+    if type(value) is str:
+        return quoted(value)
     if type(value) is float:
         return go_float(value)
     return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+
+
+def quoted(text: str) -> str:
+    """Return a text as Go's %q prints it."""
+    if text.isprintable() and '"' not in text and "\\" not in text:
+        return f'"{text}"'
+    return f'"{"".join(map(_escaped, text))}"'
+
+
+def _escaped(character: str) -> str:
+    if character in _ESCAPES:
+        return _ESCAPES[character]
+    if character.isprintable():
+        return character
+    code = ord(character)
+    return f"\\x{code:02x}" if code < 0x80 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+_ESCAPES = {
+    '"': '\\"',
+    **{character: repr(character)[1:-1] for character in "\\\n\r\t"},
+    **dict(zip("\a\b\f\v", (r"\a", r"\b", r"\f", r"\v"), strict=True)),
+}
 
 
 def go_float(value: float) -> str:

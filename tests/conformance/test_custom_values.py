@@ -300,3 +300,95 @@ def test_additional_properties_stand_where_the_real_server_takes_them(embedded_s
         return found
 
     assert differences(ask, embedded_server, real_server) == {}
+
+
+# Formats
+
+TEXTS: dict[str, str] = {
+    "date-time": "2024-01-01T00:00:00Z 2024-01-01t00:00:00.123+01:00",
+    "datetime": "2024-01-01T00:00:00",
+    "date": "2024-01-01 2024-02-30 20240101",
+    "byte": "aGk= YQ== YWJj aGk_",
+    "duration": "1h30m 1.5h 3ms 5µs -1h 1w",
+    "hostname": "a.example.com localhost xn--a.com münchen.de",
+    "email": "a@b.c <a@b.c> a(x)<a@b> group:a@b; a@[1.2.3.4] .a@b a..b@c",
+    "ipv4": "1.2.3.4 010.1.1.1 ::ffff:1.2.3.4",
+    "ipv6": "::1 1:2:3:4:5:6:7:8 ::1.2.3.4",
+    "cidr": "10.0.0.0/8 010.0.0.0/08 ::ffff:1.2.3.4/96 10.0.0.0/255.0.0.0",
+    "mac": "00:11:22:33:44:55 0011.2233.4455 001122334455",
+    "uri": "http://a:80/%41?y=%zz urn:x:y /a//b http://a@b:c@d/#e http://[fe80::1%25en0]/ http://ü|/",
+    "uuid": "123e4567-e89b-12d3-a456-426614174000 {123e4567-e89b-12d3-a456-426614174000}",
+    "uuid3": "6ba7b810-9dad-31d1-80b4-00c04fd430c8",
+    "uuid4": "6ba7b810-9dad-41d1-80b4-00c04fd430c8 6ba7b8109dad41d180b400c04fd430c8",
+    "uuid5": "6ba7b810-9dad-51d1-80b4-00c04fd430c8",
+    "k8s-short-name": "abc-1",
+    "k8s-long-name": "a.b.c",
+    "bsonobjectid": "507f1f77bcf86cd799439011",
+    "isbn": "978-0-306-40615-7",
+    "isbn10": "0306406152 080442957X",
+    "isbn13": "9780306406157",
+    "creditcard": "4111111111111111 378282246310005",
+    "hexcolor": "#fff FFFFFF",
+    "rgbcolor": "rgb(1,2,3)",
+    "ssn": "123-45-6789 123456789",
+    "password": "",
+}
+ODD = " \t\n\x7f%.-_:/@[](){}<>\"'\\|^`~=+$#?;,0179aZé\u0663\u00a0"
+
+
+def spoiled(random: Random, text: str) -> str:
+    """Return the text with a character more, less or another."""
+    place = random.randrange(len(text) + 1)
+    return text[:place] + random.choice([*ODD, "", "%25", "::"]) + text[place + random.randrange(2) :]
+
+
+@pytest.mark.parametrize("seed", seeds(range(7), 1))
+def test_formats_are_judged_alike(embedded_server, real_server, seed: int) -> None:
+    name = f"formats{seed}"
+    random = Random(seed)
+    texts = [text for listed in TEXTS.values() for text in listed.split(" ")]
+    texts += [spoiled(random, text) for text in texts for _ in range(3)]
+    keys = {form: form.replace("-", "_") for form in TEXTS}
+    properties = {key: {"type": "string", "format": form} for form, key in keys.items()}
+
+    def ask(server: Environment) -> Answers:
+        found: Answers = {}
+        with served(server, {"type": "object", "properties": properties}, name) as client:
+            for text in texts:
+                head = {"apiVersion": f"{GROUP}/v1", "kind": name.capitalize(), "metadata": {"name": "new"}}
+                body = {**head, **dict.fromkeys(properties, text)}
+                found[text] = answered(client.request("POST", f"/apis/{GROUP}/v1/{name}s?dryRun=All", body))
+        return found
+
+    assert differences(ask, embedded_server, real_server) == {}
+
+
+# Costs of rules
+
+COSTLY = (
+    "quantity(string(self)).isGreaterThan(quantity('0'))",
+    "isQuantity(string(self)) && quantity(string(self)).isGreaterThan(quantity('0'))",
+    "type(self) == int || string(self).split(',').all(x, x != 'y')",
+    "string(self) + string(self) == 'xx'",
+)
+
+
+@pytest.mark.parametrize(
+    "more", [{}, {"anyOf": [{"type": "integer"}, {"type": "string"}]}, {"pattern": "^[0-9]+$"}], ids=str
+)
+def test_the_length_of_an_int_or_string_bounds_the_cost_of_its_rules(embedded_server, real_server, more) -> None:
+    def ask(server: Environment) -> Answers:
+        client = Client(server)
+        found: Answers = {}
+        for rule in COSTLY:
+            for length in ({}, {"maxLength": 0}, {"maxLength": 20}, {"maxLength": 1000}):
+                for count in (16, 3000):
+                    items = {INT_OR_STRING: True, **more, **length, "x-kubernetes-validations": [{"rule": rule}]}
+                    listed = {"type": "array", "maxItems": count, "items": items}
+                    body = definition({"type": "object", "properties": {"a": listed}}, "other")
+                    answer = client.request("POST", f"{DEFINITIONS}?dryRun=All", body)
+                    found[f"{rule} {length} {count}"] = answered(answer) if answer[0] >= 300 else 201
+        client.close()
+        return found
+
+    assert differences(ask, embedded_server, real_server) == {}

@@ -17,6 +17,7 @@ from ctrlruntime.apiserver.failures import (
     go_float,
     invalid_value,
     not_supported,
+    quoted,
     required,
     too_long,
     too_many,
@@ -442,7 +443,7 @@ class Structural:
         if self.pattern is not None and not self.pattern.matches(value):
             causes.append(invalid_value(path, value, f"{path} in body should match '{self.pattern_text}'"))
         if self.format and not is_valid(self.format, value):
-            text = f'{path} in body must be of type {self.format}: "{value}"'
+            text = f"{path} in body must be of type {self.format}: {quoted(value)}"
             causes.append(invalid_value(path, value, text, reason="FieldValueTypeInvalid"))
 
     def _check_number(self, value: float, path: str, causes: list[StatusCause]) -> None:
