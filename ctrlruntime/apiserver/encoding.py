@@ -129,7 +129,7 @@ def timestamp(seconds: float) -> str:
 def settle_numbers(tree: Any) -> None:
     """Make the numbers of a tree, in place, what they are after Go has written them as JSON and read them again.
 
-    A float without a fraction is written as digits below 1e21, and digits that are no int64 are read as a float (encoding/json and
+    A float without a fraction is written as digits below 1e21, and digits beyond int64 are read as a float (encoding/json and
     sigs.k8s.io/json).
     """
     for key, value in tree.items() if type(tree) is dict else enumerate(tree):

@@ -30,7 +30,7 @@ _GO_WORDS = {"array": "array", "string": "string", "boolean": "bool"}
 
 
 def embedded_objects(schema: Structural, value: Any, path: str) -> Iterator[tuple[Document, str]]:
-    """Yield the objects inside a value with their paths, outer ones first; in paths the keys of maps stand in brackets."""
+    """Yield the objects inside a value with their paths, outer ones first; paths have the keys of maps in brackets."""
     if not schema.has_embedded:
         return
     if type(value) is dict:

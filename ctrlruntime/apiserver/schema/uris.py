@@ -14,7 +14,7 @@ _PORT = re.compile(r"(?::[0-9]*)?\Z")
 _HOST = re.compile(r"(?:[^\x00-\x7f]|[A-Za-z0-9._~!$&'()*+,;=\[\]<>\"-]|%(?:[89A-Fa-f][0-9A-Fa-f]|25))*\Z")
 """Escapes are for what is not ASCII, and for the percent sign."""
 _ADDRESS, _ZONE = re.compile(r"[0-9A-Fa-f:.]*\Z"), "%25"
-"""What stands in brackets, and what comes between it and the name of an interface."""
+"""The address in brackets, and what comes between it and the name of an interface."""
 
 
 def is_request_uri(text: str) -> bool:
