@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
+from decimal import Decimal
 from typing import Any
 
 from ctrlruntime.apiserver.interfaces import Document
@@ -41,8 +42,44 @@ def qualified(plural: str, group: str) -> str:
 
 
 def shown(value: Any) -> str:
-    """Return a value as upstream's field errors print it: strings quoted, everything else as JSON."""
+    """Return a value as upstream's field errors print it: strings quoted, numbers as Go's %v, everything else as JSON."""
+    if type(value) is str:
+        return quoted(value)
+    if type(value) is float:
+        return go_float(value)
     return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+
+
+def quoted(text: str) -> str:
+    """Return a text as Go's %q prints it."""
+    if text.isprintable() and '"' not in text and "\\" not in text:
+        return f'"{text}"'
+    return f'"{"".join(map(_escaped, text))}"'
+
+
+def _escaped(character: str) -> str:
+    if character in _ESCAPES:
+        return _ESCAPES[character]
+    if character.isprintable():
+        return character
+    code = ord(character)
+    return f"\\x{code:02x}" if code < 0x80 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+_ESCAPES = {
+    '"': '\\"',
+    **{character: repr(character)[1:-1] for character in "\\\n\r\t"},
+    **dict(zip("\a\b\f\v", (r"\a", r"\b", r"\f", r"\v"), strict=True)),
+}
+
+
+def go_float(value: float) -> str:
+    """Return a float as Go's fmt prints it: the shortest digits, with an exponent below 1e-4 and from 1e6 on."""
+    number = Decimal(repr(value)).normalize()
+    if -4 <= number.adjusted() < 6:
+        return f"{number:f}"
+    mantissa, _, exponent = f"{number:e}".partition("e")
+    return f"{mantissa}e{int(exponent):+03d}"
 
 
 def invalid_value(field: str, value: Any, message: str, *, reason: str = "FieldValueInvalid") -> StatusCause:

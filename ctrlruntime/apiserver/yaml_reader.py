@@ -11,10 +11,12 @@ from typing import Any, Final
 import msgspec
 
 from ctrlruntime.api.yaml_text import MeaningError, read_documents
-from ctrlruntime.apiserver.encoding import decode_strictly, duplicate_fields
+from ctrlruntime.apiserver.encoding import decode_strictly, duplicate_fields, settle_numbers
 
 _NOT_YAML: Final = re.compile(rb"\\/|\\u[dD][89a-fA-F]|\x7f|\xc2[\x80-\x84\x86-\x9f]|\xef\xbf[\xbe\xbf]")
 """What JSON may have and YAML may not: an escaped slash, escapes of surrogates, control characters."""
+_FRACTION: Final = re.compile(rb"[0-9][.eE]")
+"""What a number with a fraction or an exponent has."""
 _WORDS: Final = {
     "expected escape sequence": "did not find expected hexdecimal number",
     "found unknown escape character": "found unknown escape character",
@@ -30,7 +32,10 @@ class YAMLProblem(ValueError):  # noqa: N818 - upstream's word for it is a sente
 
 def read_yaml(body: bytes) -> tuple[Any, list[str]]:
     """Return the tree and what it says twice (`line 5: key "q" already set in map`). Raises: YAMLProblem."""
-    return _read_json(body) or _read_yaml(body)
+    tree, repeated = _read_json(body) or _read_yaml(body)
+    if _FRACTION.search(body) and (type(tree) is dict or type(tree) is list):
+        settle_numbers(tree)  # between YAML and the tree there is JSON, in which 1.0 is 1
+    return tree, repeated
 
 
 def _read_json(body: bytes) -> tuple[Any, list[str]] | None:

@@ -38,7 +38,8 @@ def smallest(schema: Mapping[str, Any], *, is_resource: bool = False) -> int:
 
 def _declared(schema: Mapping[str, Any], is_resource: bool, name: str) -> Type | None:
     if schema.get("x-kubernetes-int-or-string"):
-        return Type("dyn", largest=_REQUEST_SIZE - 2)
+        limit = schema.get("maxLength")
+        return Type("dyn", largest=max(0, limit) * 4 if limit is not None else _REQUEST_SIZE - 2)
     if is_resource:
         schema = as_resource(schema)
     match schema.get("type"):

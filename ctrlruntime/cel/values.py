@@ -238,8 +238,8 @@ def _digits(value: float) -> tuple[str, str, int]:
     return "-" if value < 0 else "", digits.strip("0") or "0", len(whole) - 1 - first + int(power or 0)
 
 
-_DURATION = re.compile(r"([-+]?)((?:(?:\d+(?:\.\d*)?|\.\d+)(?:ns|us|µs|μs|ms|s|m|h))+)\Z")
-_PART = re.compile(r"(\d+(?:\.\d*)?|\.\d+)(ns|us|µs|μs|ms|s|m|h)")
+_DURATION = re.compile(r"([-+]?)((?:(?:\d+(?:\.\d*)?|\.\d+)(?:ns|us|µs|μs|ms|s|m|h))+)\Z", re.ASCII)
+_PART = re.compile(r"(\d+(?:\.\d*)?|\.\d+)(ns|us|µs|μs|ms|s|m|h)", re.ASCII)
 _UNITS = {
     "ns": 1,
     "us": 1000,

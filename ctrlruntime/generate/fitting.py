@@ -59,7 +59,9 @@ def _object(value: dict[str, Any], schema: Mapping[str, Any], path: str, where: 
     extra = schema.get("additionalProperties")
     for name, item in value.items():
         child = properties.get(name, extra)
-        if isinstance(child, Mapping):
+        if child is False:
+            yield f"{where}{name} is not allowed"
+        elif isinstance(child, Mapping):
             yield from _problems(item, cast("Mapping[str, Any]", child), f"{path}.{name}")
 
 

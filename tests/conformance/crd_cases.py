@@ -49,9 +49,9 @@ class Client:
         self._token = user["token"]
         self._connection = http.client.HTTPSConnection(address, context=context, timeout=TIME_LIMIT)
 
-    def request(self, method: str, path: str, body: Any = None) -> tuple[int, Any, list[str]]:
+    def request(self, method: str, path: str, body: Any = None, content_type: str = "") -> tuple[int, Any, list[str]]:
         """Return status, body and warnings; an answer that only says the storage is not ready is waited out."""
-        kind = "application/merge-patch+json" if method == "PATCH" else "application/json"
+        kind = content_type or ("application/merge-patch+json" if method == "PATCH" else "application/json")
         headers = {"Authorization": f"Bearer {self._token}", "Content-Type": kind, "Accept": "application/json"}
         raw = body if body is None or isinstance(body, str) else json.dumps(body)
         begun = time.monotonic()

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from ctrlruntime.apiserver.encoding import decode
+from ctrlruntime.apiserver.encoding import decode, settled
 
 FieldSet: TypeAlias = dict[str, Any]
 
@@ -137,7 +137,7 @@ def _value_order(value: Any) -> tuple[int, Any]:
 
 def encode_value(value: Any) -> str:
     """Return JSON as Go writes it: keys sorted, and three characters escaped for the sake of HTML."""
-    text = _sorted.encode(value).decode()
+    text = _sorted.encode(settled(value)).decode()
     if "<" in text or ">" in text or "&" in text:
         return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
     return text

@@ -29,7 +29,7 @@ from ctrlruntime.apiserver.apply.pruning import Pruning
 from ctrlruntime.apiserver.apply.resets import Reset
 from ctrlruntime.apiserver.apply.types import Type, Versions
 from ctrlruntime.apiserver.apply.validation import problems
-from ctrlruntime.apiserver.encoding import timestamp
+from ctrlruntime.apiserver.encoding import is_same, timestamp
 from ctrlruntime.apiserver.interfaces import Document
 from ctrlruntime.errors import BadRequest
 
@@ -240,12 +240,12 @@ class FieldManager:
         mine = Owned(difference(named, UNOWNED), self._api_version, wanted[owner].time)
         ownership[owner] = mine
         _take_from_others(ownership, owner, comparison)
-        is_same = result == live
-        if not is_same:
+        is_unchanged = is_same(result, live)
+        if not is_unchanged:
             mine.time = self._moment()
         if not mine.fields:
             del ownership[owner]
-        return live if is_same else result
+        return live if is_unchanged else result
 
 
 def _take_from_others(ownership: Ownership, taker: Owner | None, comparison: Comparison) -> None:

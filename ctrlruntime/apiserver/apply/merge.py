@@ -9,6 +9,7 @@ from typing import Any
 
 from ctrlruntime.apiserver.apply.fieldsets import SELF, FieldSet
 from ctrlruntime.apiserver.apply.types import ItemKeyError, Type
+from ctrlruntime.apiserver.encoding import encode_sorted
 
 ABSENT: Any = object()
 
@@ -31,7 +32,7 @@ def compare_fields(
     fields, extra = kind.fields, kind.extra
     for name, value in new.items():
         before = old.get(name, ABSENT)
-        if before == value or name in apart:
+        if name in apart or _is_equal(before, value):
             continue
         child = fields.get(name) or extra
         if child is None:
@@ -46,6 +47,15 @@ def compare_fields(
                 child = fields.get(name) or extra
                 if child is not None:
                     removed[f"f:{name}"] = everything(child, value)
+
+
+def _is_equal(before: Any, value: Any) -> bool:
+    """Tell whether values are equal for kube-apiserver, to which true is not 1; that 1.0 is, comes out at the numbers."""
+    if before != value:
+        return False
+    if type(value) is dict or type(value) is list:
+        return encode_sorted(before) == encode_sorted(value)
+    return (type(before) is bool) == (type(value) is bool)
 
 
 def compare(kind: Type, old: Any, new: Any, step: str, changed: FieldSet, removed: FieldSet) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from random import Random
 
 from ctrlruntime.apiserver import failures
-from ctrlruntime.apiserver.encoding import timestamp
+from ctrlruntime.apiserver.encoding import settle_numbers, timestamp
 from ctrlruntime.apiserver.interfaces import API, NAMESPACES, PODS, Document
 from ctrlruntime.apiserver.registry import signing_requests
 from ctrlruntime.apiserver.registry.assignment import assign, confirm_account
@@ -102,6 +102,8 @@ class Creation:
             raise failures.already_exists(
                 resource.plural, resource.group, key[1], deleting=deleting, generated="generateName" in metadata
             )
+        if resource.is_custom:
+            settle_numbers(document)
         if resource.stored_as == SERVICES:
             self._extensions.addresses.allocate(document, table.records, dry_run=is_dry)
         record = self._records.write(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from random import Random
 
 from ctrlruntime.apiserver.failures import forbidden_field, invalid_value, required
@@ -35,25 +36,39 @@ def generated_name(base: str, random: Random) -> str:
 def name_problems(group: str, kind: str, name: str) -> list[str]:
     """Return what is wrong with an object's name; empty when nothing is."""
     if (group, kind) in _PATH_SEGMENT:
-        if name in {".", ".."}:
-            return [f"may not be '{name}'"]
-        return [f"may not contain '{character}'" for character in "/%" if character in name]
+        return segment_problems(name)
     if (group, kind) in _LABEL_NAMED:
         return label_problems(name)
     return subdomain_problems(name)
 
 
+def segment_problems(name: str) -> list[str]:
+    """Return what keeps a name from being a part of a path."""
+    if name in {".", ".."}:
+        return [f"may not be '{name}'"]
+    return [f"may not contain '{character}'" for character in "/%" if character in name]
+
+
 def validate_metadata(group: str, kind: str, metadata: Document) -> list[StatusCause]:
     """Return what is wrong with the metadata of an object that is about to be stored."""
+    return metadata_causes(metadata, lambda name: name_problems(group, kind, name))
+
+
+def metadata_causes(metadata: Document, name_problems: Callable[[str], list[str]]) -> list[StatusCause]:
+    """Return what is wrong with metadata whose names are judged by `name_problems`."""
     causes: list[StatusCause] = []
     name, base = metadata.get("name", ""), metadata.get("generateName")
     if base:  # it ends where the random letters begin
-        problems = name_problems(group, kind, f"{base}a" if base.endswith("-") else base)
+        problems = name_problems(f"{base}a" if base[-1] == "-" or base in {".", ".."} else base)
         causes.extend(invalid_value("metadata.generateName", base, problem) for problem in problems)
     if not name:
         causes.append(required("metadata.name", "name or generateName is required"))
     else:
-        causes.extend(invalid_value("metadata.name", name, problem) for problem in name_problems(group, kind, name))
+        causes.extend(invalid_value("metadata.name", name, problem) for problem in name_problems(name))
+    namespace = metadata.get("namespace")
+    if namespace:
+        problems = label_problems(namespace)
+        causes.extend(invalid_value("metadata.namespace", namespace, problem) for problem in problems)
     generation = metadata.get("generation")
     if type(generation) is int and generation < 0:
         causes.append(invalid_value("metadata.generation", generation, "must be greater than or equal to 0"))

@@ -5,7 +5,7 @@ Pure functions on trees, called by the writer between admission and validation.
 
 from __future__ import annotations
 
-from ctrlruntime.apiserver.encoding import copy_tree
+from ctrlruntime.apiserver.encoding import copy_tree, is_same
 from ctrlruntime.apiserver.interfaces import NAMESPACES, PODS, Document
 from ctrlruntime.apiserver.registry.defaults import default
 from ctrlruntime.apiserver.registry.resources import Resource
@@ -139,7 +139,9 @@ def bump_generation(
     if not strategy.has_generation or subresource in _KEEPS_GENERATION:
         return
     ignored = {"metadata", "status"} if resource.has_status else {"metadata"}
-    changed = any(document.get(key) != old.get(key) for key in document.keys() | old.keys() if key not in ignored)
+    changed = any(
+        not is_same(document.get(key), old.get(key)) for key in document.keys() | old.keys() if key not in ignored
+    )
     metadata, before = document["metadata"], old["metadata"]
     if strategy.generation_counts_labels:
         changed = changed or metadata.get("labels") != before.get("labels")

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ctrlruntime.apiserver import failures
-from ctrlruntime.apiserver.encoding import timestamp
+from ctrlruntime.apiserver.encoding import is_same, settle_numbers, timestamp
 from ctrlruntime.apiserver.interfaces import API, Document
 from ctrlruntime.apiserver.registry import signing_requests
 from ctrlruntime.apiserver.registry.assignment import assign
@@ -93,9 +93,11 @@ class Update:
         if resource.stored_as == SERVICES and not pending.subresource:
             self._extensions.addresses.allocate(document, pending.table.records, old=old, dry_run=options.dry_run)
         document["metadata"]["resourceVersion"] = str(record.revision)
+        if resource.is_custom:
+            settle_numbers(document)
         # An object that rests in a version of old is stored anew even unchanged: that is what a storage migration does.
         is_stale = resource.is_custom and record.writer.version != resource.storage.version
-        if document == old and not is_stale:
+        if is_same(document, old) and not is_stale:
             return Written(200, record)
         if ends_deletion(resource, document):
             last = record_of(resource, document, record.revision, pending.stored)

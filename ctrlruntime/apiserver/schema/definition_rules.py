@@ -11,6 +11,7 @@ from typing import Any
 
 from ctrlruntime.apiserver.encoding import copy_tree
 from ctrlruntime.apiserver.failures import forbidden_field, invalid_value, not_supported, required
+from ctrlruntime.apiserver.schema.embedded import EmbeddedMisfit, embedded_causes, embedded_objects, read_embedded
 from ctrlruntime.apiserver.schema.formats import recognized
 from ctrlruntime.apiserver.schema.rule_checks import check_rules
 from ctrlruntime.apiserver.schema.rules import RULES, children, has_rules
@@ -248,7 +249,7 @@ def _extensions(schema: Mapping[str, Any], kind: str, path: str, level: str) -> 
             yield required(f"{path}.properties", text)
         if kind != "object" and (kind or schema.get(_INT_OR_STRING) or schema.get(_PRESERVE)):
             yield _wrong_type(path, kind, f"must be object if {_EMBEDDED} is true")
-    if schema.get("additionalProperties"):
+    if schema.get("additionalProperties") is not None:
         if level == "root":
             yield forbidden_field(f"{path}.additionalProperties", "must not be used at the root")
         elif schema.get(_EMBEDDED):
@@ -367,10 +368,15 @@ def _default(schema: Mapping[str, Any], value: Any, path: str) -> Iterator[Statu
     fitted = copy_tree(value)
     unknown: list[str] = []
     node.fit(fitted, "", unknown, defaults=False)
-    if any("metadata." not in field for field in unknown):  # of embedded metadata any field is taken
+    if unknown:
         yield invalid_value(path, value, "must not have unknown fields")
+    try:
+        for document, place in embedded_objects(node, fitted, ""):
+            read_embedded(document, place, [])  # of embedded metadata any field is taken
+    except EmbeddedMisfit as misfit:
+        yield StatusCause(misfit.cause.reason, misfit.cause.message, path + _below(misfit.cause.field))
         return
-    causes = node.validate(fitted, "")
+    causes = [*embedded_causes(node, fitted, ""), *node.validate(fitted, "")]
     if not causes and has_rules(schema):
         rules = compile_schema(schema).rules
         if rules is not None:

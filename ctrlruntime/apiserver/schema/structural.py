@@ -7,25 +7,26 @@ about an object, in upstream's order: the schema, the uniqueness of lists, then 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from ctrlruntime.apiserver.encoding import copy_tree, encode, encode_sorted
+from ctrlruntime.apiserver.encoding import copy_tree, encode, is_same
 from ctrlruntime.apiserver.failures import (
     bad_request,
     duplicate,
+    go_float,
     invalid_value,
     not_supported,
+    quoted,
     required,
-    shown,
     too_long,
     too_many,
 )
 from ctrlruntime.apiserver.interfaces import Document
+from ctrlruntime.apiserver.schema.embedded import embedded_causes, embedded_objects, read_embedded
 from ctrlruntime.apiserver.schema.formats import is_valid
 from ctrlruntime.apiserver.schema.rules import RuleNode, compile_rules
-from ctrlruntime.apiserver.schema.typed import Misfit, object_meta
+from ctrlruntime.apiserver.schema.typed import Misfit
 from ctrlruntime.cel.patterns import compile_pattern
 from ctrlruntime.errors import StatusCause
 from ctrlruntime.generate.fitting import json_type
@@ -51,6 +52,16 @@ class Verdict(NamedTuple):
     warnings: list[str]
 
 
+class _Walk:
+    """One fit: whether it sets defaults, and the fields it removed."""
+
+    __slots__ = ("defaults", "unknown")
+
+    def __init__(self, unknown: list[str], defaults: bool) -> None:
+        self.unknown = unknown
+        self.defaults = defaults
+
+
 class Structural:
     """One node of a structural schema."""
 
@@ -63,6 +74,7 @@ class Structural:
         "exclusive_maximum",
         "exclusive_minimum",
         "extra",
+        "forbids_extra",
         "format",
         "has_defaults",
         "has_embedded",
@@ -107,8 +119,9 @@ class Structural:
         self.items = Structural(schema["items"]) if isinstance(schema.get("items"), Mapping) else None
         additional = schema.get("additionalProperties")
         self.extra = Structural(additional) if isinstance(additional, Mapping) else None
-        if additional is True and not self.properties:
-            self.extra = Structural({"x-kubernetes-preserve-unknown-fields": True})
+        if isinstance(additional, bool):
+            self.extra = _NOTHING_KNOWN
+        self.forbids_extra: bool = additional is False
         self.required: Sequence[str] = schema.get("required") or ()
         self.enum: Sequence[Any] | None = schema.get("enum")
         self.format: str = schema.get("format", "")
@@ -166,70 +179,75 @@ class Structural:
 
         Raises: BadRequest for an embedded object whose own fields have a wrong type.
         """
-        if is_root:
-            removed: list[str] = []
-            try:
-                self._fit(value, path, removed, is_root=True, defaults=defaults)
-            except Misfit as misfit:
-                kind, version = value.get("kind", ""), str(value.get("apiVersion", "")).rpartition("/")[2]
-                raise bad_request(f'{kind} in version "{version}" cannot be handled as a {kind}: {misfit}') from None
-            unknown.extend(name.removeprefix(_LAST) for name in sorted(removed))
-        else:
-            self._fit(value, path, unknown, is_root=False, defaults=defaults)
-
-    def _fit(self, value: Any, path: str, unknown: list[str], *, is_root: bool, defaults: bool) -> None:
-        if type(value) is dict:
-            self._fit_object(value, path, unknown, is_root, defaults)
-        elif type(value) is list and self.items is not None:
-            items = self.items
-            if (
-                items.properties
-                or items.extra is not None
-                or items.items is not None
-                or items.has_defaults
-                or items.type == "object"
-            ):
-                for index, item in enumerate(value):
-                    items.fit(item, f"{path}[{index}]", unknown, defaults=defaults)
-            else:
-                for index, item in enumerate(value):
-                    if type(item) is float and item.is_integer() and -(2**63) <= item < 2**63:
-                        value[index] = int(item)
-        elif type(value) is list and not self.preserve:
-            for index, item in enumerate(value):
-                _NOTHING_KNOWN.fit(item, f"{path}[{index}]", unknown)
-
-    def _fit_object(self, value: Document, path: str, unknown: list[str], is_root: bool, defaults: bool) -> None:
-        prefix = f"{path}." if path else ""
-        if self.embedded and not is_root:
-            _fit_embedded(value, prefix, unknown)
-        if self.extra is not None:
-            for key, item in list(value.items()):
-                if type(item) is dict or type(item) is list:
-                    self.extra.fit(item, prefix + key, unknown, defaults=defaults)
-                elif item is None and not self.extra.nullable:
-                    del value[key]
+        walk = _Walk(unknown, defaults)
+        if not is_root:
+            self.fit_below(value, path, walk, keeps=self.preserve)
             return
+        removed: list[str] = []
+        coerced: list[str] = []
+        walk.unknown = removed
+        try:
+            self._fit_object(value, path, walk, keeps=self.preserve, is_root=True)
+            for document, place in embedded_objects(self, value, path):
+                read_embedded(document, place, coerced)
+        except Misfit as misfit:
+            kind, version = value.get("kind", ""), str(value.get("apiVersion", "")).rpartition("/")[2]
+            raise bad_request(f'{kind} in version "{version}" cannot be handled as a {kind}: {misfit}') from None
+        unknown.extend([*sorted(removed), *sorted(coerced)])
+
+    def fit_below(self, value: Any, path: str, walk: _Walk, *, keeps: bool) -> None:
+        if type(value) is dict:
+            self._fit_object(value, path, walk, keeps=keeps, is_root=False)
+        elif type(value) is list:
+            self._fit_list(value, path, walk, keeps=keeps)
+
+    def _fit_list(self, value: list[Any], path: str, walk: _Walk, *, keeps: bool) -> None:
+        """A list that keeps unknown fields keeps those of its items, at any depth of lists (skipPrune in schema/pruning/algorithm.go)."""
+        items = self.items or _NOTHING_KNOWN
+        keeps = keeps or items.preserve
+        for index, item in enumerate(value):
+            if item is None and not items.nullable and items.default is not _MISSING and walk.defaults:
+                value[index] = item = items.new_default()  # noqa: PLW2901 - what it is from here on
+            if type(item) is dict or type(item) is list:
+                items.fit_below(item, f"{path}[{index}]", walk, keeps=keeps)
+
+    def _fit_object(self, value: Document, path: str, walk: _Walk, *, keeps: bool, is_root: bool) -> None:
+        prefix = f"{path}." if path else ""
+        is_object = is_root or self.embedded
         properties = self.properties
-        if not self.preserve and not value.keys() <= self.keys:
-            kept = _RESERVED if is_root or self.embedded else frozenset[str]()
+        if self.extra is not None:
+            self._fit_extra(value, self.extra, prefix, walk, is_object=is_object)
+        elif not keeps and not value.keys() <= self.keys:
+            kept = _RESERVED if is_object else frozenset[str]()
             for key in [key for key in value if key not in properties and key not in kept]:
                 del value[key]
-                unknown.append(prefix + key)
+                walk.unknown.append(prefix + key)
         for name, child in properties.items():
             item = value.get(name, _MISSING)
             if item is _MISSING or (item is None and not child.nullable):
-                if child.default is _MISSING or not defaults:
+                if child.default is _MISSING or not walk.defaults:
                     if item is None:  # upstream drops nulls that are neither allowed nor defaulted
                         del value[name]
                     continue
-                item = child.default
-                value[name] = item = copy_tree(item) if type(item) in {dict, list} else item
+                value[name] = item = child.new_default()
+            if (type(item) is dict or type(item) is list) and not (is_object and name == "metadata"):
+                child.fit_below(item, prefix + name, walk, keeps=child.preserve)
+
+    def _fit_extra(self, value: Document, extra: Structural, prefix: str, walk: _Walk, *, is_object: bool) -> None:
+        for key, item in list(value.items()):
+            if key in self.properties or (is_object and key in _RESERVED):
+                continue
+            if item is None and not extra.nullable:
+                if extra.default is _MISSING or not walk.defaults:
+                    del value[key]
+                    continue
+                value[key] = item = extra.new_default()  # noqa: PLW2901 - what it is from here on
             if type(item) is dict or type(item) is list:
-                if name != "metadata" or not (is_root or self.embedded):
-                    child.fit(item, prefix + name, unknown, defaults=defaults)
-            elif type(item) is float and item.is_integer() and -(2**63) <= item < 2**63:
-                value[name] = int(item)  # Go writes 1.0 as 1
+                extra.fit_below(item, prefix + key, walk, keeps=extra.preserve)
+
+    def new_default(self) -> Any:
+        """Return the default, sharing nothing with the schema."""
+        return copy_tree(self.default) if type(self.default) in {dict, list} else self.default
 
     # Validate
 
@@ -238,6 +256,7 @@ class Structural:
         body = self._judged(document)
         before = self._judged(old) if old is not None else _MISSING
         verdict = Verdict(self.validate(body, "", before), [])
+        verdict.causes.extend(embedded_causes(self, document, ""))
         if self.has_keyed_lists and not (old is not None and self.duplicates(before)):
             verdict.causes.extend(self.duplicates(body))
         if self.rules is not None:
@@ -246,12 +265,10 @@ class Structural:
 
     def _judged(self, document: Document) -> Document:
         """Return the part of an object the schema judges: of the metadata only the names, where it mentions them."""
-        body = {key: value for key, value in document.items() if key != "metadata"}
         metadata = self.properties.get("metadata")
-        if metadata is not None and metadata.properties:
-            own: Document = document["metadata"]
-            body["metadata"] = {key: own[key] for key in metadata.properties if key in own}
-        return body
+        own: Document = document["metadata"]
+        names = metadata.properties if metadata is not None else ()
+        return {**document, "metadata": {key: own[key] for key in names if key in own}}
 
     @staticmethod
     def _apply_rules(rules: RuleNode, document: Document, old: Document | None, verdict: Verdict) -> None:
@@ -296,16 +313,16 @@ class Structural:
     def judge(self, value: Any, path: str, old: Any, causes: list[StatusCause]) -> None:
         """Add what is wrong to `causes`; `old` is absent where there was nothing."""
         kind = type(value)
+        if kind is int and not _fits_int64(value):  # read as a float
+            value, kind = float(value), float
         if self.plain:
             if kind is str and self.type == "string":
                 return
-            if kind is int and self.type == "integer" and -(2**63) <= value < 2**63:
+            if kind is int and self.type == "integer":
                 return
             if kind is bool and self.type == "boolean":
                 return
-        if old is not _MISSING and value == old and kind is type(old):
-            if self.has_embedded:
-                self.judge_embedded(value, path, causes)
+        if old is not _MISSING and is_same(value, old):
             return
         if value is None:
             if not self.nullable and (self.type or self.int_or_string):
@@ -326,54 +343,38 @@ class Structural:
         if not self.plain and value is not None:
             self._check_combinations(value, path, causes)
 
-    def judge_embedded(self, value: Any, path: str, causes: list[StatusCause]) -> None:
-        """Look at the objects inside a value that did not change: what they are is not tolerated for having been there before."""
-        if type(value) is dict:
-            prefix = f"{path}." if path else ""
-            for name, item in value.items():
-                child = self.properties.get(name) or self.extra
-                if child is not None and child.has_embedded:
-                    child.judge_embedded(item, prefix + name, causes)
-            if self.embedded:
-                _validate_embedded(value, path, causes)
-        elif type(value) is list and self.items is not None and self.items.has_embedded:
-            for index, item in enumerate(value):
-                self.items.judge_embedded(item, f"{path}[{index}]", causes)
-
     def _check_type(self, value: Any, path: str, causes: list[StatusCause]) -> bool:
         actual = json_type(value)
-        if self.int_or_string and not self.type:
-            if actual not in {"integer", "string"}:
+        wanted = self.type
+        if self.int_or_string and not wanted:
+            if actual not in {"integer", "string"} and not _is_whole(value):
                 causes.append(_type_error(path, "integer,string", actual))
                 return False
             return True
-        wanted = self.type
         if wanted == "integer" and actual in {"integer", "number"}:
-            return self._check_integer(value, path, causes)
+            self._check_integer(value, path, causes)
+            return True
         if not wanted or actual == wanted or (wanted == "number" and actual == "integer"):
             if self.format == "float" and actual == "number" and abs(value) > _LARGEST_FLOAT:
                 causes.append(_unfit(f"Checked value must be of type number with format float in {path}"))
                 return False
             return True
+        if self.format and actual not in {"string", "array"}:  # of these upstream names the format and not the type
+            wanted, actual = self.format, _GO_FORMATS.get(actual, "")
         causes.append(_type_error(path, wanted, actual))
         return False
 
-    def _check_integer(self, value: float, path: str, causes: list[StatusCause]) -> bool:
-        fits = -(2**63) <= value < 2**63
-        if type(value) is float and not (fits and value.is_integer()):
-            fits = False
-        name = f"with format {self.format}" if self.format in {"int32", "int64"} else "(default format)"
-        if self.format == "int32" and fits and not -(2**31) <= value < 2**31:
+    def _check_integer(self, value: float, path: str, causes: list[StatusCause]) -> None:
+        """Two looks at a number: whether it is whole or nearly so, and whether Go's integers hold it."""
+        has_format = self.format in {"int32", "int64"}
+        if type(value) is float and not _is_whole(value):
+            causes.append(
+                _type_error(path, self.format, "float64") if has_format else _type_error(path, "integer", "number")
+            )
+        limit = 2**31 if self.format == "int32" else 2**63
+        if not (-limit <= value < limit and int(value) == value):
+            name = f"with format {self.format}" if has_format else "(default format)"
             causes.append(_unfit(f"Checked value must be of type integer {name} in {path}"))
-            return False
-        if fits:
-            return True
-        if self.format == "int64":
-            causes.append(_type_error(path, "int64", "float64"))
-        else:
-            causes.append(_type_error(path, "integer", "number"))
-        causes.append(_unfit(f"Checked value must be of type integer {name} in {path}"))
-        return False
 
     def _validate_object(self, value: Document, path: str, old: Any, causes: list[StatusCause]) -> None:
         before: Document = old if type(old) is dict else {}
@@ -381,16 +382,20 @@ class Structural:
         properties = self.properties
         if self.min_properties is not None and len(value) < self.min_properties:
             text = f"{path} in body should have at least {self.min_properties} properties"
-            causes.append(invalid_value(path, len(value), text))
+            causes.append(invalid_value(path or "<nil>", len(value), text))
         if self.max_properties is not None and len(value) > self.max_properties:
-            causes.append(too_many(path, len(value), self.max_properties))
+            causes.append(too_many(path or "<nil>", len(value), self.max_properties))
+        if self.forbids_extra:
+            causes.extend(
+                invalid_value(path, name, f"{path}.{name} in body is a forbidden property")
+                for name in sorted(value.keys() - self.keys)
+            )
         for name, item in value.items():
-            child = properties.get(name) or self.extra
-            if child is not None:
-                child.judge(item, prefix + name, before.get(name, _MISSING), causes)
+            if name in properties:
+                properties[name].judge(item, prefix + name, before.get(name, _MISSING), causes)
+            elif self.extra is not None:  # the path begins with a dot here even at the root, as that of a default
+                self.extra.judge(item, f"{path}.{name}", before.get(name, _MISSING), causes)
         causes.extend(required(prefix + name) for name in self.required if name not in value)
-        if self.embedded:
-            _validate_embedded(value, path, causes)
 
     def _validate_list(self, value: list[Any], path: str, old: Any, causes: list[StatusCause]) -> None:
         if self.min_items is not None and len(value) < self.min_items:
@@ -438,22 +443,38 @@ class Structural:
         if self.pattern is not None and not self.pattern.matches(value):
             causes.append(invalid_value(path, value, f"{path} in body should match '{self.pattern_text}'"))
         if self.format and not is_valid(self.format, value):
-            text = f'{path} in body must be of type {self.format}: "{value}"'
+            text = f"{path} in body must be of type {self.format}: {quoted(value)}"
             causes.append(invalid_value(path, value, text, reason="FieldValueTypeInvalid"))
 
     def _check_number(self, value: float, path: str, causes: list[StatusCause]) -> None:
         minimum, maximum = self.minimum, self.maximum
         if type(value) is int:  # upstream compares whole numbers with whole bounds, and cuts them down to that
             minimum, maximum = _as_int64(minimum), _as_int64(maximum)
+        else:
+            minimum, maximum = _as_float(minimum), _as_float(maximum)
+        if self.multiple_of is not None:
+            self._check_multiple(value, self.multiple_of, path, causes)
         if maximum is not None and (value > maximum or (self.exclusive_maximum and value == maximum)):
             words = "less than" if self.exclusive_maximum else "less than or equal to"
             causes.append(invalid_value(path, value, f"{path} in body should be {words} {_number(maximum)}"))
         if minimum is not None and (value < minimum or (self.exclusive_minimum and value == minimum)):
             words = "greater than" if self.exclusive_minimum else "greater than or equal to"
             causes.append(invalid_value(path, value, f"{path} in body should be {words} {_number(minimum)}"))
-        if self.multiple_of is not None and abs(value / self.multiple_of - round(value / self.multiple_of)) > 1e-9:
-            text = f"{path} in body should be a multiple of {_number(self.multiple_of)}"
-            causes.append(invalid_value(path, value, text))
+
+    @staticmethod
+    def _check_multiple(value: float, factor: float, path: str, causes: list[StatusCause]) -> None:
+        if type(value) is int:
+            factor = int(factor)
+            if factor < 1:
+                text = f"factor MultipleOf declared for {path} must be positive: {factor}"
+                causes.append(invalid_value(path, factor, text))
+                return
+            is_multiple = value % factor == 0
+        else:
+            factor = float(factor)
+            is_multiple = _is_whole(value * (1 / factor) if factor < 1 else value / factor)
+        if not is_multiple:
+            causes.append(invalid_value(path, value, f"{path} in body should be a multiple of {_number(factor)}"))
 
     def _check_combinations(self, value: Any, path: str, causes: list[StatusCause]) -> None:
         if self.any_of and all(child.validate(value, path) for child in self.any_of):
@@ -484,71 +505,8 @@ def compile_schema(schema: Mapping[str, Any]) -> Structural:
     return compiled
 
 
-_LAST = "\x7f"
-"""The prefix of unknown fields in the metadata of embedded objects: they are reported after all others."""
-
-
-def _fit_embedded(value: Document, prefix: str, unknown: list[str]) -> None:
-    """Give an embedded object's own fields the types every object's have. Raises: Misfit."""
-    for name in ("apiVersion", "kind"):
-        if name in value and type(value[name]) is not str:
-            raise Misfit(f"{prefix}{name}: Invalid value: {shown(value[name])}: must be a string")
-    metadata = value.get("metadata")
-    if metadata is None:
-        return
-    if type(metadata) is not dict:
-        kind = {"array": "array", "string": "string", "boolean": "bool"}.get(json_type(metadata), "number")
-        text = f"json: cannot unmarshal {kind} into Go value of type v1.ObjectMeta"
-        raise Misfit(f"{prefix}metadata: Invalid value: {shown(metadata)}: {text}")
-    given = encode_sorted(metadata).decode()
-    own: list[str] = []
-    try:
-        value["metadata"] = object_meta().read(metadata, "", own)
-    except Misfit as misfit:
-        raise Misfit(f"{prefix}metadata: Invalid value: {given}: {misfit}") from None
-    unknown.extend(f"{_LAST}{prefix}metadata.{name}" for name in own)
-
-
-_NOTHING_KNOWN = Structural({"type": "object", "x-kubernetes-preserve-unknown-fields": True})
-
-
-def _validate_embedded(value: Document, path: str, causes: list[StatusCause]) -> None:
-    causes.extend(required(f"{path}.{name}") for name in ("apiVersion", "kind") if name not in value)
-    version, kind = value.get("apiVersion"), value.get("kind")
-    if type(version) is str:
-        if not version:
-            causes.append(invalid_value(f"{path}.apiVersion", version, "must not be empty"))
-        elif version.count("/") > 1:
-            text = f"unexpected GroupVersion string: {version}"
-            causes.append(invalid_value(f"{path}.apiVersion", version, text))
-    if type(kind) is str:
-        if not kind:
-            causes.append(invalid_value(f"{path}.kind", kind, "must not be empty"))
-        elif not _KIND.match(kind.lower()):
-            causes.append(invalid_value(f"{path}.kind", kind, _KIND_TEXT))
-    metadata = value.get("metadata")
-    if type(metadata) is dict and (metadata.get("labels") or metadata.get("annotations")):
-        _validate_embedded_names(metadata, f"{path}.metadata", causes)
-
-
-def _validate_embedded_names(metadata: Document, path: str, causes: list[StatusCause]) -> None:
-    from ctrlruntime.cel.library.kubernetes import FORMATS
-
-    for field in ("labels", "annotations"):
-        for key, value in sorted((metadata.get(field) or {}).items()):
-            name = key if field == "labels" else key.lower()
-            causes.extend(invalid_value(f"{path}.{field}", key, text) for text in FORMATS["qualifiedName"].check(name))
-            if field == "labels":
-                problems = FORMATS["labelValue"].check(value)
-                causes.extend(invalid_value(f"{path}.{field}", value, text) for text in problems)
-
-
-_KIND = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?\Z")
-_KIND_TEXT = (
-    "may have mixed case, but should otherwise match: a DNS-1035 label must consist of lower case alphanumeric characters or "
-    "'-', start with an alphabetic character, and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex "
-    "used for validation is '[a-z]([-a-z0-9]*[a-z0-9])?')"
-)
+_NOTHING_KNOWN = Structural({"nullable": True})
+"""What upstream has no schema for, as the values below `additionalProperties: true`: objects lose all they have, nulls stay."""
 
 
 def _combination(path: str, text: str) -> StatusCause:
@@ -560,6 +518,7 @@ def _unfit(text: str) -> StatusCause:
     return invalid_value("<nil>", "", text)
 
 
+_GO_FORMATS = {"integer": "int64", "number": "float64"}
 _LARGEST_FLOAT = 3.4028234663852886e38
 
 
@@ -567,6 +526,10 @@ def _as_int64(value: float | None) -> float | None:
     if value is None:
         return None
     return int(value) if -(2.0**63) <= value < 2.0**63 else -(2**63)
+
+
+def _as_float(value: float | None) -> float | None:
+    return None if value is None else float(value)
 
 
 def _enum_text(value: Any) -> str:
@@ -578,9 +541,27 @@ def _type_error(path: str, wanted: str, actual: str) -> StatusCause:
     return invalid_value(path, actual, text, reason="FieldValueTypeInvalid")
 
 
+def _fits_int64(value: int) -> bool:
+    return -(2**63) <= value < 2**63
+
+
+def _is_whole(value: Any) -> bool:
+    """Tell whether a float counts as a whole number: exactly or nearly, up to 2**53 (IsFloat64AJSONInteger in go-openapi/swag)."""
+    if type(value) is not float or abs(value) > _LARGEST_WHOLE:  # also infinity; no JSON has a NaN
+        return False
+    rest = abs(value - int(value))
+    return rest == 0 or (int(value) != 0 and rest / (abs(value) + abs(int(value))) < 1e-9)
+
+
+_LARGEST_WHOLE = float(2**53 - 1)
+
+
 def _number(value: float) -> str:
-    return str(int(value)) if abs(value) < 1e21 and float(value).is_integer() else str(value)
+    return str(value) if type(value) is int else go_float(value)
 
 
 def _same(value: Any, allowed: Any) -> bool:
+    """Compare after conversion of numbers to the allowed value's type (Enum in kube-openapi's pkg/validation/validate/values.go)."""
+    if type(allowed) is int and type(value) is float and abs(value) <= _LARGEST_WHOLE:
+        value = int(value)
     return value == allowed and isinstance(value, bool) == isinstance(allowed, bool)

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any, TypeAlias
 
+from ctrlruntime.apiserver.encoding import settled
 from ctrlruntime.apiserver.interfaces import Document
 from ctrlruntime.apiserver.messages import (
     DURATION,
@@ -239,7 +240,7 @@ def _integer(name: str) -> Reader:
 def _double(value: Any, path: str, _unknown: list[str]) -> Any:
     if type(value) not in {int, float}:
         raise Misfit(_cannot(value, path, "float64"))
-    return value
+    return settled(float(value))
 
 
 def _bytes(value: Any, path: str, _unknown: list[str]) -> Any:
@@ -259,7 +260,7 @@ def _bytes(value: Any, path: str, _unknown: list[str]) -> Any:
 
 
 def _anything(value: Any, _path: str, _unknown: list[str]) -> Any:
-    return value
+    return settled(value)
 
 
 def _schema_or_other(value: Any, path: str, unknown: list[str]) -> Any:
