@@ -67,13 +67,29 @@ class Connection:
         Raises: APIStatusError (by its reason) if the server rejects it, TransportError without a response.
         """
         data = None if body is None else json.dumps(body).encode()
+        sent = {} if data is None else {"Content-Type": content_type or "application/json"}
+        status, _, text = self.exchange(method, path, data, sent)
+        if status >= 400:
+            raise APIStatusError.from_response(status, text)
+        try:
+            return cast("dict[str, Any]", json.loads(text))
+        except ValueError:
+            return {"text": text.decode("utf-8", "replace")}
+
+    def exchange(
+        self, method: str, path: str, data: bytes | None = None, headers: Mapping[str, str] | None = None
+    ) -> tuple[int, http.client.HTTPMessage, bytes]:
+        """Send one request and return status, headers and body, also of a failure.
+
+        `headers` are added to those of every request, or replace them. Raises: TransportError without a response.
+        """
+        own = dict(headers or {})
         connection, is_answered = self._take_idle() or self._open(), False
         try:
             connection.putrequest(method, self._parts.path + path)
-            for name, value in self.headers:
+            for name, value in (*(pair for pair in self.headers if pair[0] not in own), *own.items()):
                 connection.putheader(name, value)
             if data is not None:
-                connection.putheader("Content-Type", content_type or "application/json")
                 connection.putheader("Content-Length", str(len(data)))
             connection.endheaders(data)
             answer = connection.getresponse()
@@ -86,12 +102,7 @@ class Connection:
                 self._idle.append((connection, self._clock()))
             else:
                 connection.close()
-        if answer.status >= 400:
-            raise APIStatusError.from_response(answer.status, text)
-        try:
-            return cast("dict[str, Any]", json.loads(text))
-        except ValueError:
-            return {"text": text.decode("utf-8", "replace")}
+        return answer.status, answer.headers, text
 
     def _take_idle(self) -> http.client.HTTPConnection | None:
         """Return a connection that was used recently and that the server has not closed."""

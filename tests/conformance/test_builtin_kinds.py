@@ -6,12 +6,11 @@ Nothing is stored but what a change needs to begin with: the write that is compa
 from __future__ import annotations
 
 import copy
-import http.client
 import json
 import re
 import zlib
 from collections import Counter
-from typing import Any, ClassVar
+from typing import Any
 
 import pytest
 from builtin_objects import CASES, Case
@@ -126,31 +125,15 @@ def unrepeated(causes: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 class Client:
-    """Requests whose answers are not turned into errors. Those to one server share a connection."""
-
-    _kept: ClassVar[dict[str, http.client.HTTPConnection]] = {}
+    """Requests whose answers are not turned into errors."""
 
     def __init__(self, server: Environment) -> None:
-        self._server = server
+        self._connection = server.connection
 
     def send(self, method: str, path: str, body: Any = None) -> tuple[int, list[str], dict[str, Any]]:
-        connection = self._server.connection
-        kept = self._kept.pop(connection.url, None)
-        opened = connection._open() if kept is None else kept
-        headers = {**dict(connection.headers), "Content-Type": "application/json"}
-        text = None if body is None else json.dumps(body)
-        try:
-            opened.request(method, path, text, headers)
-            response = opened.getresponse()
-        except (ConnectionError, http.client.HTTPException):
-            if kept is None:
-                raise
-            kept.close()  # the server closed it meanwhile
-            return self.send(method, path, body)
-        warnings = response.headers.get_all("Warning") or []
-        answer = response.status, warnings, json.loads(response.read())
-        self._kept[connection.url] = opened
-        return answer
+        data = None if body is None else json.dumps(body).encode()
+        status, headers, text = self._connection.exchange(method, path, data, {"Content-Type": "application/json"})
+        return status, headers.get_all("Warning") or [], json.loads(text)
 
 
 def normalised(code: int, warnings: list[str], body: dict[str, Any]) -> dict[str, Any]:

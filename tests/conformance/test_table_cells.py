@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import http.client
 import json
 import time
 from typing import Any
@@ -58,11 +57,8 @@ OBJECTS: dict[str, tuple[str, dict[str, Any]]] = {
 
 def cells(server: Environment, path: str) -> list[Any]:
     """The cells of one object, except for its age."""
-    opened: http.client.HTTPConnection = server.connection._open()
-    headers = {**dict(server.connection.headers), "Accept": "application/json;as=Table;g=meta.k8s.io;v=v1"}
-    opened.request("GET", path, headers=headers)
-    table = json.loads(opened.getresponse().read())
-    opened.close()
+    headers = {"Accept": "application/json;as=Table;g=meta.k8s.io;v=v1"}
+    table = json.loads(server.connection.exchange("GET", path, headers=headers)[2])
     names = [column["name"] for column in table["columnDefinitions"]]
     return [cell for name, cell in zip(names, table["rows"][0]["cells"], strict=True) if name != "Age"]
 
