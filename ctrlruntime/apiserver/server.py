@@ -30,6 +30,7 @@ from ctrlruntime.apiserver.interfaces import UserIdentity as Caller
 from ctrlruntime.apiserver.options import Options, TokenUser
 from ctrlruntime.apiserver.registry import Registry, WriteOptions
 from ctrlruntime.apiserver.registry.apiservices import APIServices
+from ctrlruntime.apiserver.registry.conditions import Conditions
 from ctrlruntime.apiserver.registry.restoration import Beginning, clear, restore
 from ctrlruntime.apiserver.server_keys import ServerKeys
 from ctrlruntime.apiserver.storage import Store
@@ -71,6 +72,7 @@ class APIServer:
         self.registry.extensions.checks_namespaces = "NamespaceLifecycle" not in self.options.disabled_admission
         self.registry.extensions.needs_accounts = "ServiceAccount" in self.options.enabled_admission
         self._api_services = APIServices(self.registry)
+        self._conditions = Conditions(self.registry)
         self._webhooks = WebhookClient(self.options.webhook_services)
         self._webhooks.find_service = partial(self.registry.get, "", "services")
         self.registry.definitions.caller = self._webhooks
@@ -127,6 +129,7 @@ class APIServer:
         self._begin()
         self._rbac_follows()
         self._api_services.follow()
+        self._conditions.follow()
         self._webhooks_follow()
         application = Application(
             self.registry,

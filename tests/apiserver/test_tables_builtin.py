@@ -32,7 +32,8 @@ def test_bare_object_of_every_kind_has_a_cell_for_each_column(key):
 
     found = cells("".join(group), version, resource, document, NOW)
 
-    assert len(found) == len(columns("".join(group), version, resource))
+    surplus = resource == "ipaddresses"  # upstream has no column for their age
+    assert len(found) == len(columns("".join(group), version, resource)) + surplus
     assert "x" in found
     json.dumps(found)
 

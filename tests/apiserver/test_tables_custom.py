@@ -49,7 +49,7 @@ DOCUMENT = {
         ("integer", ".spec.on", None),
         ("integer", ".metadata.name", None),
         ("number", ".spec.ratio", 0.5),
-        ("number", ".spec.size", 3.0),
+        ("number", ".spec.size", 3),
         ("boolean", ".spec.on", True),
         ("boolean", ".spec.size", None),
         ("string", ".metadata.name", "m"),

@@ -929,6 +929,14 @@ def _listed(path: str, **bodies: Document) -> list[Case]:
     return [Case(f"{kind} {name.replace('_', ' ')}", path, body) for name, body in bodies.items()]
 
 
+def _counted(count: str) -> Document:
+    """A DaemonSet with the old count of its templates."""
+    annotations = {"deprecated.daemonset.template.generation": count}
+    spec = {"selector": {"matchLabels": LABELS}, "template": template(nodeSelector={"no": "node"})}
+    return named(meta={"annotations": annotations}, spec=spec)
+
+
+_RELABELLED = {"spec": {"template": {"metadata": {"labels": {"c": "d"}}}}}
 POLICIES = [
     *_listed(
         f"{_ADMISSION}/validatingadmissionpolicybindings",
@@ -1048,6 +1056,19 @@ OLD_AND_SMALL = [
         with_metrics=scaler(**{"autoscaling.alpha.kubernetes.io/current-metrics": "[]"}),
     ),
     *_listed("autoscaling/v2/horizontalpodautoscalers", with_conditions=scaler(**_CONDITIONS)),
+    *_listed(
+        "/v1/nodes",
+        with_one_range=named(spec={"podCIDR": "10.9.8.0/24"}),
+        with_ranges=named(spec={"podCIDRs": ["10.9.7.0/24", "fd00::/64"]}),
+        with_another_first_range=named(spec={"podCIDR": "10.9.8.0/24", "podCIDRs": ["10.9.7.0/24", "fd00::/64"]}),
+    ),
+    *(
+        case
+        for count in ("3", "0", "-1")
+        for case in _listed("apps/v1/daemonsets", **{f"counted_{count}": _counted(count)})
+    ),
+    Case("a counted daemonset with another template", "apps/v1/daemonsets", _counted("3"), _RELABELLED),
+    Case("a counted daemonset with a label", "apps/v1/daemonsets", _counted("3"), {"metadata": {"labels": {"a": "b"}}}),
     *_listed(
         "/apiextensions.k8s.io/v1/customresourcedefinitions",
         without_an_approval=named("as.x.k8s.io", spec=_DEFINITION),

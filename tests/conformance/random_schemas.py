@@ -131,3 +131,54 @@ class ValueMaker:
 
     def _sometimes(self, share: float) -> bool:
         return self._random.random() < share
+
+
+class CheckMaker:
+    """Makes what a definition may check of a value, also in combinations; and values for which much of it fails."""
+
+    def __init__(self, random: Random) -> None:
+        self._random = random
+
+    def schema(self, kind: str, depth: int = 1) -> dict[str, Any]:
+        return {"type": kind, **self._checks(kind, depth), **_DECLARED.get(kind, {})}
+
+    def value(self, kind: str) -> Any:
+        return self._random.choice(_CHECKED[kind])
+
+    def _checks(self, kind: str, depth: int) -> dict[str, Any]:
+        made = {name: self._random.choice(few) for name, few in _CHECKS[kind].items() if self._random.random() < 0.4}
+        for name in ("anyOf", "oneOf", "allOf"):
+            if depth and self._random.random() < 0.4:
+                made[name] = [self._checks(kind, depth - 1) for _ in range(self._random.randint(1, 3))]
+        if depth and self._random.random() < 0.1:
+            made["not"] = self._checks(kind, depth - 1)
+        return made
+
+
+_CHECKS: dict[str, dict[str, Any]] = {
+    "string": {
+        "minLength": (1, 3),
+        "maxLength": (1, 3),
+        "pattern": ("^a", "b$", "^[ab]*$"),
+        "format": ("date", "ipv4", "odd"),
+        "enum": (["a"], ["ab", "abc"]),
+    },
+    "integer": {"minimum": (0, 2), "maximum": (1, 4), "multipleOf": (2, 3), "enum": ([1], [2, 3])},
+    "array": {"minItems": (1, 2), "maxItems": (1, 2)},
+    "object": {
+        "minProperties": (1, 2),
+        "maxProperties": (1, 2),
+        "required": (["x"], ["y", "z"]),
+        "properties": ({"x": {"minLength": 2}}, {"y": {"maximum": 2}}, {"x": {"pattern": "^a"}, "y": {"minimum": 5}}),
+    },
+}
+_DECLARED: dict[str, dict[str, Any]] = {
+    "array": {"items": {"type": "string", "maxLength": 2}},
+    "object": {"properties": {"x": {"type": "string"}, "y": {"type": "integer"}, "z": {"type": "boolean"}}},
+}
+_CHECKED: dict[str, tuple[Any, ...]] = {
+    "string": ("", "a", "b", "ab", "ba", "abc", "aabb", "2020-01-01", "1.2.3.4"),
+    "integer": (-3, 0, 1, 2, 3, 4, 6, 9),
+    "array": ([], ["a"], ["abc"], ["a", "b"], ["a", "abc", "b"]),
+    "object": ({}, {"x": "a"}, {"x": "b", "y": 1}, {"x": "abc", "y": 7}, {"z": True}, {"x": "", "y": 3, "z": False}),
+}

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from cases import seeds
 from crd_cases import Client
-from random_schemas import EMBEDDED, INT_OR_STRING, PRESERVE, SchemaMaker, ValueMaker
+from random_schemas import EMBEDDED, INT_OR_STRING, PRESERVE, CheckMaker, SchemaMaker, ValueMaker
 
 from ctrlruntime.testing import Environment
 
@@ -78,6 +78,30 @@ def test_random_values_of_random_schemas_are_stored_alike(embedded_server, real_
                 head = {"apiVersion": f"{GROUP}/v1", "kind": name.capitalize(), "metadata": {"name": f"o{number}"}}
                 answer = client.request("POST", f"/apis/{GROUP}/v1/{name}s", {**head, **fields})
                 found[json.dumps(fields)] = answered(answer)
+        return found
+
+    assert differences(ask, embedded_server, real_server) == {}
+
+
+@pytest.mark.parametrize("seed", seeds(range(40), 1))
+def test_several_failures_of_a_value_are_told_alike(embedded_server, real_server, seed: int) -> None:
+    name = f"failing{seed}"
+
+    def ask(server: Environment) -> Answers:
+        random = Random(seed)
+        maker = CheckMaker(random)
+        kinds = {f"{kind}{number}": kind for kind in ("string", "integer", "array", "object") for number in range(8)}
+        schemas = {key: maker.schema(kind) for key, kind in kinds.items()}
+        found: Answers = {}
+        with served(server, {"type": "object", "properties": schemas}, name) as client:
+            for number in range(OBJECTS):
+                values = {key: maker.value(kind) for key, kind in kinds.items()}
+                for key in kinds if number == 0 else ("",):
+                    fields = {key: values[key]} if key else values
+                    head = {"apiVersion": f"{GROUP}/v1", "kind": name.capitalize(), "metadata": {"name": "o"}}
+                    answer = client.request("POST", f"/apis/{GROUP}/v1/{name}s?dryRun=All", {**head, **fields})
+                    shown = [{each: schemas[each], "value": value} for each, value in fields.items()][:1]
+                    found[json.dumps(shown if key else fields)] = answered(answer)
         return found
 
     assert differences(ask, embedded_server, real_server) == {}

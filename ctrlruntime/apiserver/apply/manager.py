@@ -100,6 +100,8 @@ class FieldManager:
                 entries = canonical(given) or present
         if not entries and live is not None:
             return
+        if self._has_unfit(live, new, reset):
+            return
         ownership = self._read(entries)
         comparison = self._compare(live, new, reset)
         changed = comparison.changed
@@ -117,6 +119,18 @@ class FieldManager:
         written = self._write(ownership)
         if written:
             metadata["managedFields"] = written
+
+    def _has_unfit(self, live: Document | None, new: Document, reset: Reset) -> bool:
+        """Tell whether the part of a custom resource that the write cannot set is not of its type.
+
+        The rest was validated, and this part will be dropped; but upstream tracks nothing of an object that it cannot read (UpdateNoErrors
+        in apimachinery's pkg/util/managedfields/internal/fieldmanager.go).
+        """
+        for name in () if self._sorts_fields else reset.roots:
+            kind, value = self._root.child(name), new.get(name)
+            if value is not None and kind is not None and (live is None or not is_same(value, live.get(name))):
+                return bool(problems(kind, value))
+        return False
 
     def _give(self, ownership: Ownership, owner: Owner, fields: FieldSet) -> None:
         owned = ownership.get(owner)

@@ -191,9 +191,12 @@ class Objects:
                 document["metadata"]["uid"] = uid
             return document
 
-        return await self._registry.writer.update(
-            resource, target.namespace, target.name, edit, options, target.subresource
-        )
+        try:
+            return await self._registry.writer.update(
+                resource, target.namespace, target.name, edit, options, target.subresource
+            )
+        except BadRequest as error:
+            raise _unconverted(resource, config, str(error)) or error from None
 
     def patch_reader(self, call: Call, group: str, version: str, kind: str, *, is_custom: bool) -> Reader:
         """Return the function that applies the body to an object. Raises: BadRequest, UnsupportedMediaType…"""
@@ -266,6 +269,27 @@ class Objects:
         if view.resource.conversion is not None:
             await view.resource.prepare((written.record,))
         return answer(call, view.single(written.record), written.code, is_yaml=representation.is_yaml)
+
+
+def _unconverted(resource: Resource, config: Document, text: str) -> Exception | None:
+    """Return the error for an applied configuration that has the fields of its kind, but a value that they cannot hold.
+
+    apimachinery's pkg/util/managedfields/internal/structuredmerge.go; there it is an error of the server.
+    """
+    _, is_unfit, why = text.partition(f" cannot be handled as a {resource.kind}: ")
+    if resource.is_custom or not is_unfit or why.startswith(("json: ", "strict ")):
+        return None
+    metadata: Document = config.get("metadata") or {}
+    version = resource.api_version if resource.group else f"/{resource.version}"
+    kind = f"{version}, Kind={resource.kind}"
+    shown = f"({metadata.get('namespace', '')}/{metadata.get('name', '')}; {kind})"
+    if why.startswith("strconv."):
+        return failures.plain_internal(f"failed to convert to unversioned {shown}: {why}")
+    decoding = "error decoding from json: " if why.startswith("illegal base64") else ""
+    return failures.plain_internal(
+        f"failed to convert new object {shown} to proper version: unable to convert unstructured object to {kind}: "
+        f"{decoding}{why}"
+    )
 
 
 def is_apply(call: Call, resource: Resource) -> bool:

@@ -150,10 +150,10 @@ def _confirm_admin_access(kind: str, document: Document, api: API) -> None:
 def _count_template(document: Document, old: Document | None) -> None:
     """The old way to count a DaemonSet's templates lives on as an annotation."""
     key = TEMPLATE_GENERATION
-    before = (((old or {}).get("metadata") or {}).get("annotations") or {}).get(key, "1")
+    before = (((old or document).get("metadata") or {}).get("annotations") or {}).get(key, "1")
     is_changed = old is not None and ensure_spec(document).get("template") != spec_of(old).get("template")
-    count = str(int(before) + is_changed) if before.isdigit() else before
-    document["metadata"].setdefault("annotations", {})[key] = count
+    count = int(before) + is_changed if old is not None else max(int(before), 1)
+    document["metadata"].setdefault("annotations", {})[key] = str(count)
 
 
 def _assign_job(document: Document) -> None:

@@ -20,6 +20,13 @@ def node(document: Document) -> None:
     status = document.setdefault("status", {})
     if status.get("capacity"):
         put(status, "allocatable", dict(status["capacity"]))
+    # podCIDR is the first of podCIDRs, and what it says counts (Convert_v1_NodeSpec_To_core_NodeSpec).
+    spec: Document = document.get("spec") or {}
+    first, every = spec.get("podCIDR"), spec.get("podCIDRs") or [""]
+    if first and first != every[0]:
+        spec["podCIDRs"] = [first]
+    elif every[0]:
+        spec["podCIDR"] = every[0]
 
 
 def secret(document: Document) -> None:

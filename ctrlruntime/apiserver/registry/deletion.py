@@ -84,7 +84,7 @@ class Deletion:
             document = resource.tree(record)
         last = record_of(resource, document, record.revision)
         if not options.dry_run:
-            self._records.remove(table, resource, record, document)
+            last = self._records.remove(table, resource, record, document)
         if strategy.answers_with_object:
             return Written(200, last)
         name, uid = metadata["name"], metadata.get("uid", "")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from random import Random
 
 from ctrlruntime.apiserver.failures import forbidden_field, invalid_value, required
@@ -85,23 +85,23 @@ def metadata_causes(metadata: Document, name_problems: Callable[[str], list[str]
     return causes
 
 
-def finalizer_problems(is_custom: bool, metadata: Document) -> tuple[list[StatusCause], list[str]]:
-    """Return (causes, warnings) for finalizers without a domain: refused on built-ins, warned about on custom resources."""
-    causes: list[StatusCause] = []
-    warnings: list[str] = []
+def finalizer_causes(metadata: Document) -> Iterator[StatusCause]:
+    """The finalizers of a built-in kind that have no domain."""
     for index, finalizer in enumerate(metadata.get("finalizers") or ()):
-        if "/" in finalizer or finalizer in _STANDARD_FINALIZERS or (is_custom and not finalizer):
-            continue
-        if is_custom:
+        if "/" not in finalizer and "." not in finalizer and finalizer not in _STANDARD_FINALIZERS:
+            text = "name is neither a standard finalizer name nor is it fully qualified"
+            yield invalid_value(f"metadata.finalizers[{index}]", finalizer, text)
+
+
+def finalizer_warnings(metadata: Document, old: Document) -> Iterator[str]:
+    """The finalizers without a domain that a write adds to a custom resource."""
+    for finalizer in sorted({*(metadata.get("finalizers") or ())} - {*(old.get("finalizers") or ()), ""}):
+        if "/" not in finalizer and finalizer not in _STANDARD_FINALIZERS:
             path = " including a path (/)" if "." in finalizer else ""
-            warnings.append(
+            yield (
                 f'metadata.finalizers: "{finalizer}": prefer a domain-qualified finalizer name{path} to avoid accidental '
                 "conflicts with other finalizer writers"
             )
-        elif finalizer.count(".") < 1:
-            text = "name is neither a standard finalizer name nor is it fully qualified"
-            causes.append(invalid_value(f"metadata.finalizers[{index}]", finalizer, text))
-    return causes, warnings
 
 
 def drop_repeated_owners(metadata: Document) -> list[str]:

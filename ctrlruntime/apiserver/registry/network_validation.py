@@ -52,7 +52,6 @@ def service_causes(document: Document, old: Document | None) -> Iterator[StatusC
         yield from _affinity_causes(spec)
     if kind != "ExternalName":
         yield from _cluster_ip_causes(spec, before)
-        yield from _family_causes(spec)
     for index, address in enumerate(spec.get("externalIPs") or ()):
         yield from _outer_address_causes(address, f"spec.externalIPs[{index}]")
     yield from choice_causes(kind or "", "spec.type", _TYPES)
@@ -124,36 +123,6 @@ def _cluster_ip_causes(spec: Document, before: Document) -> Iterator[StatusCause
     held, wanted, listed = before.get("clusterIP"), spec.get("clusterIP"), spec.get("clusterIPs") or []
     if held and wanted and wanted != held and before.get("type") != "ExternalName":
         yield invalid_value("spec.clusterIPs[0]", listed or [wanted], "may not change once set")
-    if wanted and listed and listed[0] != wanted:
-        yield invalid_value("spec.clusterIPs", listed, "first value must match `clusterIP`")
-    for index, address in enumerate(listed):
-        where = f"spec.clusterIPs[{index}]"
-        if address == "None" and index == 0:
-            continue
-        if not is_address(address):
-            yield from address_causes(address, where)
-        elif ":" in address:
-            yield invalid_value(where, listed, "IPv6 is not configured on this cluster")
-
-
-def _family_causes(spec: Document) -> Iterator[StatusCause]:
-    families, policy = spec.get("ipFamilies") or [], spec.get("ipFamilyPolicy", "SingleStack")
-    is_bare = spec.get("clusterIP") == "None" and not spec.get("selector")
-    for index, family in enumerate(families):
-        where = f"spec.ipFamilies[{index}]"
-        if family not in {"IPv4", "IPv6"}:
-            yield not_supported(where, family, ("IPv4", "IPv6"))
-        elif family == "IPv6" and len(families) == 1:
-            yield invalid_value(where, family, "not configured on this cluster")
-    supported = ("PreferDualStack", "RequireDualStack", "SingleStack")
-    if policy not in supported:
-        yield not_supported("spec.ipFamilyPolicy", policy, supported)
-    elif policy == "RequireDualStack" and not is_bare:
-        text = "this cluster is not configured for dual-stack services"
-        yield invalid_value("spec.ipFamilyPolicy", policy, text)
-    elif policy == "SingleStack" and len(families) > 1:
-        text = "must be 'RequireDualStack' or 'PreferDualStack' when multiple IP families are specified"
-        yield invalid_value("spec.ipFamilyPolicy", policy, text)
 
 
 def _outer_address_causes(text: str, path: str) -> Iterator[StatusCause]:

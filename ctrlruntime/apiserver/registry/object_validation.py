@@ -7,7 +7,12 @@ from __future__ import annotations
 
 from ctrlruntime.apiserver import failures
 from ctrlruntime.apiserver.interfaces import Document
-from ctrlruntime.apiserver.registry.metadata import finalizer_problems, validate_metadata, validate_metadata_update
+from ctrlruntime.apiserver.registry.metadata import (
+    finalizer_causes,
+    finalizer_warnings,
+    validate_metadata,
+    validate_metadata_update,
+)
 from ctrlruntime.apiserver.registry.resources import Resource, scale_causes
 from ctrlruntime.apiserver.registry.validation import validate, warnings
 from ctrlruntime.apiserver.registry.writes import Hook, Pending, WriteOptions
@@ -20,12 +25,12 @@ def validate_object(pending: Pending, hook: Hook) -> None:
     metadata: Document = document["metadata"]
     group, kind = resource.group, resource.kind
     causes = validate_metadata(group, kind, metadata)
-    refused, warned = finalizer_problems(resource.is_custom, metadata)
-    causes += refused
-    options.warnings.extend(warned)
+    if not resource.is_custom:
+        causes += finalizer_causes(metadata)
     if old is not None:
         causes += validate_metadata_update(metadata, old["metadata"])
     if resource.is_custom:
+        options.warnings.extend(finalizer_warnings(metadata, old["metadata"] if old is not None else {}))
         causes += _custom_causes(resource, document, old, options)
     else:
         causes += validate(group, kind, document, old, pending.subresource)

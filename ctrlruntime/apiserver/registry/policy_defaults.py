@@ -34,6 +34,10 @@ def priority_level(document: Document) -> None:
     if limited is not None:
         put(limited, "nominalConcurrencyShares", 30)
         put(limited, "lendablePercent", 0)
+        queuing = inner(limited, "limitResponse", "queuing")
+        for name, value in (("queues", 64), ("handSize", 8), ("queueLengthLimit", 50)):
+            if queuing is not None and not queuing.get(name):
+                queuing[name] = value
     if exempt is not None:
         put(exempt, "nominalConcurrencyShares", 0)
         put(exempt, "lendablePercent", 0)

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import math
 import re
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
@@ -52,6 +53,8 @@ _USAGES: Final = (
     "ipsec user", "key agreement", "key encipherment", "microsoft sgc", "netscape sgc", "ocsp signing", "s/mime",
     "server auth", "signing", "timestamping",
 )  # fmt: skip
+_MOST_QUEUES: Final = 10_000_000
+_HASH_BITS: Final = 60
 _METRICS: Final = {
     "ContainerResource": "containerResource",
     "External": "external",
@@ -216,8 +219,8 @@ def _metric_causes(metric: Document, path: str) -> Iterator[StatusCause]:
     kind = metric.get("type", "")
     if not kind:
         yield required(f"{path}.type", "must specify a metric source type")
-    elif kind not in _METRICS:
-        yield not_supported(f"{path}.type", kind, tuple(_METRICS))
+    if kind not in _METRICS:  # upstream looks twice
+        yield from [not_supported(f"{path}.type", kind, tuple(_METRICS))] * 2
     else:
         name = _METRICS[kind]
         source = metric.get(name)
@@ -431,4 +434,53 @@ def flow_schema_causes(document: Document, _: Document | None) -> Iterator[Statu
 
 
 def priority_level_causes(document: Document, _: Document | None) -> Iterator[StatusCause]:
-    yield from choice_causes(spec_of(document).get("type", ""), "spec.type", ("Exempt", "Limited"))
+    """As ValidatePriorityLevelConfigurationSpec in pkg/apis/flowcontrol/validation/validation.go."""
+    spec = spec_of(document)
+    kind, limited = spec.get("type", ""), spec.get("limited")
+    if (document["metadata"].get("name") == "exempt") != (kind == "Exempt"):
+        yield invalid_value("spec.type", kind, "must be 'Exempt' if and only if `name` is 'exempt'")
+    yield from choice_causes(kind, "spec.type", ("Exempt", "Limited"))
+    if kind == "Exempt" and limited is not None:
+        yield forbidden_field("spec.limited", "must be nil if the type is not Limited")
+    if kind == "Limited" and spec.get("exempt") is not None:
+        yield forbidden_field("spec.exempt", "must be nil if the type is Limited")
+    if kind == "Limited" and limited is None:
+        yield required("spec.limited", "must not be empty when type is Limited")
+    elif kind == "Limited":
+        yield from _limited_causes(limited)
+
+
+def _limited_causes(limited: Document) -> Iterator[StatusCause]:
+    response: Document = limited.get("limitResponse") or {}
+    path, queuing = "spec.limited.limitResponse", response.get("queuing")
+    if limited.get("nominalConcurrencyShares", 0) < 0:
+        text = "must be a non-negative integer"
+        yield invalid_value("spec.limited.nominalConcurrencyShares", limited["nominalConcurrencyShares"], text)
+    if response.get("type") == "Reject" and queuing is not None:
+        yield forbidden_field(f"{path}.queuing", "must be nil if limited.limitResponse.type is not Limited")
+    elif response.get("type") == "Queue" and queuing is None:
+        yield required(f"{path}.queuing", "must not be empty if limited.limitResponse.type is Limited")
+    elif response.get("type") == "Queue":
+        yield from _queuing_causes(queuing, f"{path}.queuing")
+    else:
+        yield from choice_causes(response.get("type", ""), f"{path}.type", ("Queue", "Reject"))
+    lent, borrowed = limited.get("lendablePercent", 0), limited.get("borrowingLimitPercent", 0)
+    if not 0 <= lent <= 100:
+        yield invalid_value("spec.limited.lendablePercent", lent, "must be between 0 and 100, inclusive")
+    if borrowed < 0:
+        text = "if specified, must be a non-negative integer"
+        yield invalid_value("spec.limited.borrowingLimitPercent", borrowed, text)
+
+
+def _queuing_causes(queuing: Document, path: str) -> Iterator[StatusCause]:
+    queues, hand = queuing["queues"], queuing["handSize"]
+    for name in ("queueLengthLimit", "queues", "handSize"):
+        if queuing[name] <= 0:
+            yield invalid_value(f"{path}.{name}", queuing[name], "must be positive")
+    if queues > _MOST_QUEUES:
+        yield invalid_value(f"{path}.queues", queues, f"must not be greater than {_MOST_QUEUES}")
+    if hand > queues:
+        yield invalid_value(f"{path}.handSize", hand, f"should not be greater than queues ({queues})")
+    elif hand > 0 and math.ceil(math.log2(queues) * hand) > _HASH_BITS:
+        why = f"deckSize {queues} and handSize {hand} should not be greater than {_HASH_BITS}"
+        yield invalid_value(f"{path}.handSize", hand, f"required entropy bits of {why}")

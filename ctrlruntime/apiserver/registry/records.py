@@ -55,8 +55,8 @@ class Records:
 
     def remove(
         self, table: Table, resource: Resource, record: Record, document: Document, stored: Document | None = None
-    ) -> None:
-        """Take the record out of its table; `document` is the last state of the object, which watchers see."""
+    ) -> Record:
+        """Take the record out of its table. Returns the last state, which watchers see: `document` with the version of the deletion."""
         revision = self._store.next_revision()
         last = {**document, "metadata": {**document["metadata"], "resourceVersion": str(revision)}}
         gone = record_of(resource, last, revision, stored)
@@ -66,6 +66,7 @@ class Records:
             self._extensions.hooks[DEFINITIONS].removed(last)
         else:
             self._extensions.hook_of(resource).removed(last)
+        return gone
 
     def _commit(self, table: Table, type: EventType, record: Record, old: Record | None, change: Change | None) -> None:
         self._store.commit(table, type, record, old, change)

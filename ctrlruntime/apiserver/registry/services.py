@@ -13,8 +13,9 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 from ctrlruntime.apiserver import failures
 from ctrlruntime.apiserver.interfaces import Document
-from ctrlruntime.apiserver.registry.values import spec_of
+from ctrlruntime.apiserver.registry.values import address_causes, choice_causes, spec_of
 from ctrlruntime.apiserver.storage import Key, Record
+from ctrlruntime.errors import StatusCause
 
 T = TypeVar("T")
 SERVICES: Final = ("", "services")
@@ -22,6 +23,10 @@ DEFAULT_NETWORK: Final = ipaddress.IPv4Network("10.0.0.0/24")
 NODE_PORTS: Final = range(30000, 32768)
 _ADDRESS_FIELDS: Final = ("clusterIP", "clusterIPs")
 _FAMILY_FIELDS: Final = ("ipFamilies", "ipFamilyPolicy")
+_FAMILY: Final = "IPv4"
+"""The family of the network that addresses are from."""
+_FAMILIES: Final = ("IPv4", "IPv6")
+_POLICIES: Final = ("PreferDualStack", "RequireDualStack", "SingleStack")
 _PORT_RANGE_TEXT: Final = "provided port is not in the valid range. The range of valid ports is 30000-32767"
 _TAKEN_TEXT: Final = "provided port is already allocated"
 
@@ -39,35 +44,110 @@ def prepare(document: Document, old: Document | None) -> None:
             for name in (*_FAMILY_FIELDS, "internalTrafficPolicy"):
                 spec.pop(name, None)
         return
-    if spec.get("clusterIP") and not spec.get("clusterIPs"):
+    is_listed_anew = spec.get("clusterIPs") and spec["clusterIPs"] != before.get("clusterIPs")
+    if spec.get("clusterIP") and not is_listed_anew and spec["clusterIP"] != before.get("clusterIP"):
         spec["clusterIPs"] = [spec["clusterIP"]]
-    elif spec.get("clusterIPs") and not spec.get("clusterIP"):
-        spec["clusterIP"] = spec["clusterIPs"][0]
     for name in _FAMILY_FIELDS:
         if not spec.get(name) and before.get(name) and before.get("type") != "ExternalName":
             spec[name] = before[name]
-    if spec.get("clusterIP") == "None" and not spec.get("selector"):
-        spec.setdefault("ipFamilyPolicy", "RequireDualStack")
-        if not spec.get("ipFamilies"):
-            spec["ipFamilies"] = ["IPv4", "IPv6"] if spec["ipFamilyPolicy"] != "SingleStack" else ["IPv4"]
+    _settle_families(document, before)
+
+
+def _settle_families(document: Document, before: Document) -> None:
+    """Fill in policy and families of the addresses, for a cluster of IPv4. Raises: Invalid, before other fields are looked at.
+
+    As initIPFamilyFields in pkg/registry/core/service/storage/alloc.go, which returns at the first group of causes.
+    """
+    spec = document["spec"]
+    is_bare = spec.get("clusterIP") == "None" and not spec.get("selector")
+    if before.get("ipFamilyPolicy") == spec.get("ipFamilyPolicy") == "PreferDualStack" and all(
+        before.get(name) == spec.get(name) for name in ("ipFamilies", "clusterIPs")
+    ):
+        return  # an update adds no family and removes none unless the policy changes
+    spec.setdefault("ipFamilyPolicy", "RequireDualStack" if is_bare else "SingleStack")
+    for group in (_field_causes(spec), _several_causes(spec), _address_family_causes(spec)):
+        _refuse(document, group)
+    if is_bare:
+        families = spec.setdefault("ipFamilies", []) or [_FAMILY]
+        if len(families) == 1 and spec["ipFamilyPolicy"] != "SingleStack":
+            families = [*families, "IPv6" if families == [_FAMILY] else _FAMILY]
+        spec["ipFamilies"] = families
         return
-    if before.get("clusterIP") == "None" and spec.get("ipFamilyPolicy") == "RequireDualStack":
-        raise _not_dual_stack(document, spec)
-    spec.setdefault("ipFamilyPolicy", "SingleStack")
+    _refuse(document, _cluster_causes(spec))
     if not spec.get("ipFamilies"):
-        spec["ipFamilies"] = ["IPv4"]
+        spec["ipFamilies"] = [_FAMILY]
 
 
-def _not_dual_stack(document: Document, spec: Document) -> Exception:
-    """A headless Service of all families cannot be given an address where there is one family."""
-    text = "this cluster is not configured for dual-stack services"
-    causes = [failures.invalid_value("spec.ipFamilyPolicy", spec["ipFamilyPolicy"], text)]
-    causes += [
-        failures.invalid_value(f"spec.ipFamilies[{index}]", family, "not configured on this cluster")
-        for index, family in enumerate(spec.get("ipFamilies") or ())
-        if family != "IPv4"
-    ]
-    return failures.invalid("Service", "", document["metadata"]["name"], causes)
+def _refuse(document: Document, causes: Iterator[StatusCause]) -> None:
+    found = list(causes)
+    if found:
+        raise failures.invalid("Service", "", document["metadata"].get("name", ""), found)
+
+
+def _field_causes(spec: Document) -> Iterator[StatusCause]:
+    """What is wrong with addresses, families and policy, whatever the cluster has (ValidateServiceClusterIPsRelatedFields)."""
+    wanted, listed, families = spec.get("clusterIP"), spec.get("clusterIPs") or [], spec.get("ipFamilies") or []
+    if wanted and listed[:1] != [wanted]:
+        yield failures.invalid_value("spec.clusterIPs", listed, "first value must match `clusterIP`")
+    elif listed and not wanted:
+        yield failures.invalid_value("spec.clusterIPs", listed, "must be empty when `clusterIP` is not specified")
+    for index, family in enumerate(families):
+        where = f"spec.ipFamilies[{index}]"
+        if family not in _FAMILIES:
+            yield failures.not_supported(where, family, _FAMILIES)
+        if family in families[:index]:
+            yield failures.duplicate(where, family)
+    yield from choice_causes(spec.get("ipFamilyPolicy", "SingleStack"), "spec.ipFamilyPolicy", _POLICIES)
+    wrong: list[StatusCause] = []
+    for index, address in enumerate(listed):
+        if index or address != "None":
+            wrong += address_causes(address, f"spec.clusterIPs[{index}]")
+        elif len(listed) > 1:
+            wrong.append(failures.invalid_value("spec.clusterIPs", listed, "'None' must be the first and only value"))
+    yield from wrong
+    if len(listed) > 2:
+        yield failures.invalid_value("spec.clusterIPs", listed, "may only hold up to 2 values")
+    if wrong:
+        return
+    if len(listed) > 1 and {":" in address for address in listed} != {True, False}:
+        text = "may specify no more than one IP for each IP family"
+        yield failures.invalid_value("spec.clusterIPs", listed, text)
+    for index, (address, family) in enumerate(zip(listed, families, strict=False)):
+        if address != "None" and family in _FAMILIES and family != _family_of(address):
+            text = f"expected an {family} value as indicated by `ipFamilies[{index}]`"
+            yield failures.invalid_value(f"spec.clusterIPs[{index}]", address, text)
+
+
+def _several_causes(spec: Document) -> Iterator[StatusCause]:
+    if spec["ipFamilyPolicy"] != "SingleStack":
+        return
+    for name, what in (("ipFamilies", "IP families"), ("clusterIPs", "cluster IPs")):
+        if len(spec.get(name) or ()) > 1:
+            text = f"must be 'RequireDualStack' or 'PreferDualStack' when multiple {what} are specified"
+            yield failures.invalid_value("spec.ipFamilyPolicy", spec["ipFamilyPolicy"], text)
+
+
+def _address_family_causes(spec: Document) -> Iterator[StatusCause]:
+    """An address without a family has to be one that the cluster can have."""
+    listed: list[str] = spec.get("clusterIPs") or []
+    for index in range(len(spec.get("ipFamilies") or ()), len(listed)):
+        if listed[index] != "None" and _family_of(listed[index]) != _FAMILY:
+            text = f"{_family_of(listed[index])} is not configured on this cluster"
+            yield failures.invalid_value(f"spec.clusterIPs[{index}]", listed, text)
+
+
+def _cluster_causes(spec: Document) -> Iterator[StatusCause]:
+    """What a cluster of one family cannot give."""
+    if spec["ipFamilyPolicy"] == "RequireDualStack":
+        text = "this cluster is not configured for dual-stack services"
+        yield failures.invalid_value("spec.ipFamilyPolicy", spec["ipFamilyPolicy"], text)
+    for index, family in enumerate(spec.get("ipFamilies") or ()):
+        if family != _FAMILY:
+            yield failures.invalid_value(f"spec.ipFamilies[{index}]", family, "not configured on this cluster")
+
+
+def _family_of(address: str) -> str:
+    return "IPv6" if ":" in address else "IPv4"
 
 
 def _keep_allocated(spec: Document, before: Document) -> None:

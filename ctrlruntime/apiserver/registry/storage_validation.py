@@ -230,7 +230,10 @@ def claim_spec_warnings(spec: Document, path: str) -> Iterator[str]:
 
 
 def volume_warnings(document: Document) -> Iterator[str]:
-    return source_warnings(spec_of(document), "spec")
+    if spec_of(document).get("persistentVolumeReclaimPolicy") == "Recycle":
+        text = "The Recycle reclaim policy is deprecated. Instead, the recommended approach is to use dynamic provisioning."
+        yield f"spec.persistentVolumeReclaimPolicy: {text}"
+    yield from source_warnings(spec_of(document), "spec")
 
 
 def volume_causes(document: Document, old: Document | None) -> Iterator[StatusCause]:

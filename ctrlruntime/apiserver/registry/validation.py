@@ -32,6 +32,7 @@ from ctrlruntime.errors import StatusCause
 _Rule: TypeAlias = Callable[[Document, Document | None], Iterator[StatusCause]]
 _Warning: TypeAlias = Callable[[Document], Iterator[str]]
 _STANDARD_FINALIZERS: Final = frozenset({"kubernetes", "orphan", "foregroundDeletion"})
+_WARNS_AT_EACH_UPDATE: Final = frozenset({"PersistentVolume", "PersistentVolumeClaim", "Secret", "Service"})
 _ADMISSION: Final = "admissionregistration.k8s.io"
 _CERTIFICATES: Final = "certificates.k8s.io"
 _FLOWCONTROL: Final = "flowcontrol.apiserver.k8s.io"
@@ -56,7 +57,7 @@ def warnings(group: str, kind: str, document: Document, old: Document | None, su
     if rule is None or subresource:
         return []
     # People hardly change Pods themselves (WarningsOnUpdate in pkg/registry/core/pod/strategy.go).
-    if old is not None and kind != "Service" and (kind == "Pod" or _desired(old) == _desired(document)):
+    if old is not None and kind not in _WARNS_AT_EACH_UPDATE and (kind == "Pod" or _desired(old) == _desired(document)):
         return []
     return list(rule(document))
 

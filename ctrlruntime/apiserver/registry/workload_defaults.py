@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
+from ctrlruntime.apiserver.failures import bad_request, quoted
 from ctrlruntime.apiserver.interfaces import Document
 from ctrlruntime.apiserver.registry.conversions import drop_v1_annotations
 from ctrlruntime.apiserver.registry.pod_defaults import default_pod_spec, default_template
@@ -68,7 +70,11 @@ def stateful_set(document: Document) -> None:
 
 
 def daemon_set(document: Document) -> None:
-    document["metadata"].setdefault("annotations", {}).setdefault(TEMPLATE_GENERATION, "0")  # counted when it is stored
+    annotations: Document = document["metadata"].setdefault("annotations", {})
+    count = annotations.setdefault(TEMPLATE_GENERATION, "0")  # counted when it is stored
+    if not re.fullmatch(r"[-+]?[0-9]+", count):
+        text = f"strconv.ParseInt: parsing {quoted(count)}: invalid syntax"
+        raise bad_request(f'DaemonSet in version "v1" cannot be handled as a DaemonSet: {text}')
     spec = ensure_spec(document)
     strategy: Document = spec.setdefault("updateStrategy", {})
     put(strategy, "type", "RollingUpdate")

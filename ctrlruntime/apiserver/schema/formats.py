@@ -55,12 +55,9 @@ _SSN = re.compile(r"[0-9]{3}[- ][0-9]{2}[- ][0-9]{4}\Z")
 _BITS = re.compile(r"[0-9]+\Z")
 
 
-_NUMBERS = {"integer": frozenset({"int32", "int64"}), "number": frozenset({"float", "double"})}
-
-
 def recognized(type: str, format: str) -> bool:
-    """Tell whether a definition's format is one the server knows for the type."""
-    return format in (_STRINGS if type == "string" else _NUMBERS.get(type, frozenset[str]()))
+    """Tell whether a definition's format is one the server knows for the type; without a type, for strings."""
+    return format in _KNOWN.get(type or "string", ())
 
 
 def is_valid(format: str, value: str) -> bool:
@@ -198,4 +195,9 @@ _CHECKS: Mapping[str, Callable[[str], bool]] = {
     "ssn": lambda value: bool(_SSN.match(value)),
 }
 
-_STRINGS = frozenset({*_CHECKS, "password"})
+_KNOWN = {
+    "string": frozenset({*_CHECKS, "password"}),
+    "integer": frozenset({"int32", "int64"}),
+    "number": frozenset({"float", "double"}),
+}
+"""The formats of each type that a definition may name."""

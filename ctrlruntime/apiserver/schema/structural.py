@@ -24,7 +24,7 @@ from ctrlruntime.apiserver.failures import (
 )
 from ctrlruntime.apiserver.interfaces import Document
 from ctrlruntime.apiserver.schema.embedded import embedded_causes, embedded_objects, read_embedded
-from ctrlruntime.apiserver.schema.formats import is_valid
+from ctrlruntime.apiserver.schema.formats import is_valid, recognized
 from ctrlruntime.apiserver.schema.rules import RuleNode, compile_rules
 from ctrlruntime.apiserver.schema.typed import Misfit
 from ctrlruntime.cel.patterns import compile_pattern
@@ -305,10 +305,10 @@ class Structural:
                     self.items.find_duplicates(item, f"{path}[{index}]", causes)
 
     def validate(self, value: Any, path: str, old: Any = _MISSING) -> list[StatusCause]:
-        """Return what is wrong with the value at `path`; what was wrong in `old` and did not change is tolerated."""
+        """Return what is wrong with the value at `path`, each once; what was wrong in `old` and did not change is tolerated."""
         causes: list[StatusCause] = []
         self.judge(value, path, old, causes)
-        return causes
+        return list(dict.fromkeys(causes)) if len(causes) > 1 else causes
 
     def judge(self, value: Any, path: str, old: Any, causes: list[StatusCause]) -> None:
         """Add what is wrong to `causes`; `old` is absent where there was nothing."""
@@ -328,8 +328,13 @@ class Structural:
             if not self.nullable and (self.type or self.int_or_string):
                 causes.append(_type_error(path, self.type or "integer,string", "null"))
                 return
-        elif self._check_type(value, path, causes):
-            if kind is dict:
+        else:
+            is_fit = self._check_type(value, path, causes)
+            if not self.plain:
+                self._check_combinations(value, path, causes)
+            if not is_fit:
+                pass
+            elif kind is dict:
                 self._validate_object(value, path, old, causes)
             elif kind is list:
                 self._validate_list(value, path, old, causes)
@@ -340,8 +345,6 @@ class Structural:
         # The real server skips a null in the enum, so it takes none there.
         if self.enum is not None and (value is None or not any(_same(value, allowed) for allowed in self.enum)):
             causes.append(not_supported(path, value, [_enum_text(allowed) for allowed in self.enum]))
-        if not self.plain and value is not None:
-            self._check_combinations(value, path, causes)
 
     def _check_type(self, value: Any, path: str, causes: list[StatusCause]) -> bool:
         actual = json_type(value)
@@ -398,16 +401,16 @@ class Structural:
         causes.extend(required(prefix + name) for name in self.required if name not in value)
 
     def _validate_list(self, value: list[Any], path: str, old: Any, causes: list[StatusCause]) -> None:
+        if self.items is not None:
+            earlier = self._earlier_items(old)
+            for index, item in enumerate(value):
+                self.items.judge(item, f"{path}[{index}]", earlier(item), causes)
         if self.min_items is not None and len(value) < self.min_items:
             causes.append(
                 invalid_value(path, len(value), f"{path} in body should have at least {self.min_items} items")
             )
         if self.max_items is not None and len(value) > self.max_items:
             causes.append(too_many(path, len(value), self.max_items))
-        if self.items is not None:
-            earlier = self._earlier_items(old)
-            for index, item in enumerate(value):
-                self.items.judge(item, f"{path}[{index}]", earlier(item), causes)
 
     def _earlier_items(self, old: Any) -> Callable[[Any], Any]:
         """Return how an item finds its old self: by keys in a map list, not at all in others."""
@@ -438,9 +441,9 @@ class Structural:
     def _check_string(self, value: str, path: str, causes: list[StatusCause]) -> None:
         if self.max_length is not None and len(value) > self.max_length:
             causes.append(too_long(path, self.max_length))
-        if self.min_length is not None and len(value) < self.min_length:
+        elif self.min_length is not None and len(value) < self.min_length:
             causes.append(invalid_value(path, value, f"{path} in body should be at least {self.min_length} chars long"))
-        if self.pattern is not None and not self.pattern.matches(value):
+        elif self.pattern is not None and not self.pattern.matches(value):
             causes.append(invalid_value(path, value, f"{path} in body should match '{self.pattern_text}'"))
         if self.format and not is_valid(self.format, value):
             text = f"{path} in body must be of type {self.format}: {quoted(value)}"
@@ -479,7 +482,7 @@ class Structural:
     def _check_combinations(self, value: Any, path: str, causes: list[StatusCause]) -> None:
         if self.any_of and all(child.validate(value, path) for child in self.any_of):
             causes.append(_combination(path, "must validate at least one schema (anyOf)"))
-            causes.extend(self.any_of[0].validate(value, path))
+            causes.extend(_closest(self.any_of, value).validate(value, path))
         if self.one_of:
             failures = [child.validate(value, path) for child in self.one_of]
             valid = sum(not failure for failure in failures)
@@ -488,14 +491,39 @@ class Structural:
                 text = f"must validate one and only one schema (oneOf). Found {found}"
                 causes.append(_combination(path, text))
                 if not valid:
-                    causes.extend(failures[0])
+                    causes.extend(_closest(self.one_of, value).validate(value, path))
         if self.all_of:
-            failed = [cause for child in self.all_of for cause in child.validate(value, path)]
+            failed = [found for child in self.all_of if (found := child.validate(value, path))]
             if failed:
-                causes.extend(failed)
-                causes.append(_combination(path, "must validate all the schemas (allOf)"))
+                causes.extend(cause for found in failed for cause in found)
+                none = ". None validated" if len(failed) == len(self.all_of) else ""
+                causes.append(_combination(path, f"must validate all the schemas (allOf){none}"))
         if self.not_ is not None and not self.not_.validate(value, path):
             causes.append(_combination(path, "must not validate the schema (not)"))
+
+    def count_checks(self, value: Any) -> int:
+        """Return how many checks of a value upstream counts: most are counted whether they succeed or not (Result.MatchCount)."""
+        if value is None:
+            return 0
+        count = 5  # of its type, of the combinations (twice), of its enum, of the whole
+        for branches, most in ((self.any_of, len(self.any_of)), (self.one_of, 1)):
+            valid = [child for child in branches if not child.validate(value, "")]
+            if branches and len(valid) <= most:  # the first that holds, or the closest one
+                count += (valid or [_closest(branches, value)])[0].count_checks(value)
+        count += sum(child.count_checks(value) for child in self.all_of)
+        if type(value) is dict:
+            children = ((self.properties.get(name) or self.extra, item) for name, item in value.items())
+            return count + 1 + sum(child.count_checks(item) for child, item in children if child is not None)
+        if type(value) is list:
+            return count + 2 + sum(self.items.count_checks(item) for item in value if self.items is not None)
+        if type(value) is str:
+            return count + 1 + bool(self.format and recognized("string", self.format))
+        return count if type(value) is bool else count + 2
+
+
+def _closest(branches: Sequence[Structural], value: Any) -> Structural:
+    """Return the branch whose failures upstream shows: the first with the most checks."""
+    return max(branches, key=lambda branch: branch.count_checks(value))
 
 
 def compile_schema(schema: Mapping[str, Any]) -> Structural:

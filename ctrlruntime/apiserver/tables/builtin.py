@@ -52,6 +52,7 @@ _PRINTERS: Final[Mapping[tuple[str, str], _Printer]] = {
     ("discovery.k8s.io", "endpointslices"): printers.endpoint_slice,
     ("events.k8s.io", "events"): printers.event,
     ("networking.k8s.io", "ingresses"): printers.ingress,
+    ("networking.k8s.io", "ipaddresses"): printers.ip_address,
     ("networking.k8s.io", "networkpolicies"): printers.network_policy,
     ("policy", "poddisruptionbudgets"): printers.pod_disruption_budget,
     ("rbac.authorization.k8s.io", "clusterrolebindings"): printers.role_binding,
@@ -63,12 +64,25 @@ _PRINTERS: Final[Mapping[tuple[str, str], _Printer]] = {
     (_ADMISSION, "validatingadmissionpolicybindings"): printers.admission_policy_binding,
 }
 
+
 # Columns that are one field each: {column: (path, what an absent value shows)}.
-_SIMPLE: Final[Mapping[tuple[str, str], Mapping[str, tuple[str, Any]]]] = {
+def _joined(path: str, absent: str) -> Callable[[Document], str]:
+    found = parse(path)
+    return lambda document: ",".join(map(str, find(found, document))) or absent
+
+
+def _parameters(ingress_class: Document) -> str:
+    parameters: Document = (ingress_class.get("spec") or {}).get("parameters") or {}
+    kind = ".".join(filter(None, (parameters.get("kind"), parameters.get("apiGroup"))))
+    return f"{kind}/{parameters.get('name', '')}" if parameters else "<none>"
+
+
+_QUEUING: Final = ".spec.limited.limitResponse.queuing"
+_SIMPLE: Final[Mapping[tuple[str, str], Mapping[str, tuple[str, Any] | Callable[[Document], Any]]]] = {
     ("coordination.k8s.io", "leases"): {"Holder": (".spec.holderIdentity", "")},
     ("networking.k8s.io", "ingressclasses"): {
         "Controller": (".spec.controller", ""),
-        "Parameters": (".none", "<none>"),
+        "Parameters": _parameters,
     },
     ("scheduling.k8s.io", "priorityclasses"): {
         "Value": (".value", 0),
@@ -85,12 +99,35 @@ _SIMPLE: Final[Mapping[tuple[str, str], Mapping[str, tuple[str, Any]]]] = {
         "AttachRequired": (".spec.attachRequired", True),
         "PodInfoOnMount": (".spec.podInfoOnMount", False),
         "StorageCapacity": (".spec.storageCapacity", False),
-        "TokenRequests": (".none", "<unset>"),
+        "TokenRequests": _joined(".spec.tokenRequests[*].audience", "<unset>"),
         "RequiresRepublish": (".spec.requiresRepublish", False),
-        "Modes": (".spec.volumeLifecycleModes[0]", "<none>"),
+        "Modes": _joined(".spec.volumeLifecycleModes[*]", "<none>"),
+    },
+    ("storage.k8s.io", "volumeattachments"): {
+        "Attacher": (".spec.attacher", ""),
+        "PV": (".spec.source.persistentVolumeName", ""),
+        "Node": (".spec.nodeName", ""),
+        "Attached": (".status.attached", False),
+    },
+    ("storage.k8s.io", "csinodes"): {"Drivers": lambda node: len((node.get("spec") or {}).get("drivers") or ())},
+    ("networking.k8s.io", "servicecidrs"): {"CIDRs": _joined(".spec.cidrs[*]", "")},
+    ("flowcontrol.apiserver.k8s.io", "flowschemas"): {
+        "PriorityLevel": (".spec.priorityLevelConfiguration.name", ""),
+        "MatchingPrecedence": (".spec.matchingPrecedence", 0),
+        "DistinguisherMethod": (".spec.distinguisherMethod.type", "<none>"),
+        "MissingPL": (".status.conditions[?(@.type=='Dangling')].status", "?"),
+    },
+    ("flowcontrol.apiserver.k8s.io", "prioritylevelconfigurations"): {
+        "Type": (".spec.type", ""),
+        "NominalConcurrencyShares": (".spec.limited.nominalConcurrencyShares", "<none>"),
+        "Queues": (f"{_QUEUING}.queues", "<none>"),
+        "HandSize": (f"{_QUEUING}.handSize", "<none>"),
+        "QueueLengthLimit": (f"{_QUEUING}.queueLengthLimit", "<none>"),
     },
     ("storage.k8s.io", "volumeattributesclasses"): {"DriverName": (".driverName", "")},
     ("node.k8s.io", "runtimeclasses"): {"Handler": (".handler", "")},
+    (_ADMISSION, "mutatingwebhookconfigurations"): {"Webhooks": lambda hooks: len(hooks.get("webhooks") or ())},
+    (_ADMISSION, "validatingwebhookconfigurations"): {"Webhooks": lambda hooks: len(hooks.get("webhooks") or ())},
     ("certificates.k8s.io", "certificatesigningrequests"): {
         "SignerName": (".spec.signerName", "<none>"),
         "Requestor": (".spec.username", ""),
@@ -102,10 +139,6 @@ _SIMPLE: Final[Mapping[tuple[str, str], Mapping[str, tuple[str, Any]]]] = {
         "Driver": (".spec.driver", ""),
         "Pool": (".spec.pool.name", ""),
     },
-}
-_COUNTED: Final[Mapping[tuple[str, str], tuple[str, str]]] = {
-    (_ADMISSION, "mutatingwebhookconfigurations"): ("Webhooks", "webhooks"),
-    (_ADMISSION, "validatingwebhookconfigurations"): ("Webhooks", "webhooks"),
 }
 _BY_TYPE: Final[Mapping[str, Any]] = {"integer": 0, "boolean": False, "string": ""}
 
@@ -132,10 +165,10 @@ def _simple(group: str, resource: str, column: Document, document: Document, now
         return age(metadata.get("creationTimestamp"), now)
     if name == "Created At":
         return metadata.get("creationTimestamp")
-    counted = _COUNTED.get((group, resource))
-    if counted is not None and counted[0] == name:
-        return len(document.get(counted[1]) or ())
-    path, absent = _SIMPLE.get((group, resource), {}).get(name, (".none", _BY_TYPE.get(column["type"], "")))
+    shown = _SIMPLE.get((group, resource), {}).get(name, (".none", _BY_TYPE.get(column["type"], "")))
+    if callable(shown):
+        return shown(document)
+    path, absent = shown
     try:
         found = find(parse(path), document)
     except JSONPathError:  # the list has no such item

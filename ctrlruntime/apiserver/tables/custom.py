@@ -71,7 +71,7 @@ def _typed(kind: str, value: Any, now: datetime) -> Any:
         case "integer":
             return int(value) if is_number else None
         case "number":
-            return float(value) if is_number else None
+            return value if is_number else None
         case "boolean":
             return value if isinstance(value, bool) else None
         case "date":

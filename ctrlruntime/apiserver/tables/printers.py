@@ -221,6 +221,14 @@ def ingress(obj: Document, now: datetime) -> list[Any]:
     ]
 
 
+def ip_address(obj: Document, now: datetime) -> list[Any]:
+    """One cell more than there are columns, as upstream has it."""
+    parent: Document = _spec(obj).get("parentRef") or {}
+    resource = ".".join(filter(None, (parent.get("resource"), parent.get("group"))))
+    shown = "/".join(filter(None, (resource, parent.get("namespace"), parent.get("name"))))
+    return [_name(obj), shown, _age(obj, now)]
+
+
 def network_policy(obj: Document, now: datetime) -> list[Any]:
     return [_name(obj), _selector(_spec(obj).get("podSelector")), _age(obj, now)]
 
