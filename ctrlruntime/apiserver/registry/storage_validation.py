@@ -21,11 +21,12 @@ from ctrlruntime.apiserver.failures import (
 )
 from ctrlruntime.apiserver.interfaces import Document
 from ctrlruntime.apiserver.quantity import canonical, parse
-from ctrlruntime.apiserver.registry.pod_resources import resource_name_causes
+from ctrlruntime.apiserver.registry.pod_resources import overhead_causes, resource_name_causes
 from ctrlruntime.apiserver.registry.pod_warnings import fraction_warnings, source_warnings
 from ctrlruntime.apiserver.registry.values import (
     NON_NEGATIVE,
     choice_causes,
+    config_key_causes,
     immutable_causes,
     label_causes,
     labels_causes,
@@ -35,17 +36,12 @@ from ctrlruntime.apiserver.registry.values import (
     subdomain_causes,
     without,
 )
-from ctrlruntime.apiserver.registry.volume_validation import host_path_causes, nfs_causes
+from ctrlruntime.apiserver.registry.volume_sources import source_causes
 from ctrlruntime.errors import StatusCause
-from ctrlruntime.selector import utf8_length
 
 _LARGEST_DATA: Final = 1_048_576
 _ACCESS_MODES: Final = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
 _VOLUME_MODES: Final = ("Block", "Filesystem")
-_CONFIG_KEY_TEXT: Final = (
-    "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or 'KEY_NAME',  or 'key-name', "
-    "regex used for validation is '[-._a-zA-Z0-9]+')"
-)
 _BOUND_TEXT: Final = (
     "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims"
 )
@@ -78,12 +74,12 @@ def config_map_causes(document: Document, old: Document | None) -> Iterator[Stat
     data, binary = document.get("data") or {}, document.get("binaryData") or {}
     size = 0
     for key, value in data.items():
-        yield from _key_causes(key, "data")
+        yield from config_key_causes(key, f"data[{key}]")
         if key in binary:
             yield invalid_value(f"data[{key}]", key, "duplicate of key present in binaryData")
         size += len(value.encode())
     for key, value in binary.items():
-        yield from _key_causes(key, "binaryData")
+        yield from config_key_causes(key, f"binaryData[{key}]")
         size += _decoded_size(value)
     if size > _LARGEST_DATA:
         yield too_long("[]", _LARGEST_DATA)
@@ -93,7 +89,7 @@ def config_map_causes(document: Document, old: Document | None) -> Iterator[Stat
 def secret_causes(document: Document, old: Document | None) -> Iterator[StatusCause]:
     data: Document = document.get("data") or {}
     for key in data:
-        yield from _key_causes(key, "data")
+        yield from config_key_causes(key, f"data[{key}]")
     if sum(_decoded_size(value) for value in data.values()) > _LARGEST_DATA:
         yield too_long("data", _LARGEST_DATA)
     match document.get("type"):
@@ -146,17 +142,6 @@ def _decoded_size(value: str) -> int:
         return len(base64.b64decode(value)) if value else 0
     except (binascii.Error, ValueError):
         return len(value)
-
-
-def _key_causes(key: str, path: str) -> Iterator[StatusCause]:
-    if utf8_length(key) > 253:
-        yield invalid_value(f"{path}[{key}]", key, "must be no more than 253 characters")
-    if not re.fullmatch(r"[-._a-zA-Z0-9]+", key):
-        yield invalid_value(f"{path}[{key}]", key, _CONFIG_KEY_TEXT)
-    elif key in {".", ".."}:
-        yield invalid_value(f"{path}[{key}]", key, f"must not be '{key}'")
-    elif key.startswith(".."):
-        yield invalid_value(f"{path}[{key}]", key, "must not start with '..'")
 
 
 def _sealed_causes(document: Document, old: Document | None, *names: str) -> Iterator[StatusCause]:
@@ -273,10 +258,8 @@ def volume_causes(document: Document, old: Document | None) -> Iterator[StatusCa
 def _volume_source_causes(name: str, spec: Document) -> Iterator[StatusCause]:
     source, path = spec[name], f"spec.{name}"
     match name:
-        case "hostPath":
-            yield from host_path_causes(source, path)
-        case "nfs":
-            yield from nfs_causes(source, path)
+        case "hostPath" | "nfs":
+            yield from source_causes(name, source, path)
         case "csi":
             yield from (required(f"{path}.{key}") for key in ("driver", "volumeHandle") if not source.get(key))
         case "local":
@@ -323,9 +306,7 @@ def runtime_class_causes(document: Document, old: Document | None) -> Iterator[S
         yield required("handler")
     else:
         yield from label_causes(handler, "handler")
-    for name, text in ((document.get("overhead") or {}).get("podFixed") or {}).items():
-        if parse(text) < 0:
-            yield invalid_value(f"overhead.limits[{name}]", text, NON_NEGATIVE)
+    yield from overhead_causes((document.get("overhead") or {}).get("podFixed"), "overhead")
     yield from labels_causes((document.get("scheduling") or {}).get("nodeSelector"), "scheduling.nodeSelector")
     yield from immutable_causes(document, old, "handler")
 
