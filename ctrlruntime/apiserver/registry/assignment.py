@@ -13,6 +13,7 @@ from ctrlruntime.apiserver.interfaces import API, Document
 from ctrlruntime.apiserver.registry import services
 from ctrlruntime.apiserver.registry.conversions import drop_v1_annotations
 from ctrlruntime.apiserver.registry.device_rules import ADMIN_LABEL, first_with_admin_access
+from ctrlruntime.apiserver.registry.storage_validation import settle_data_source
 from ctrlruntime.apiserver.registry.trees import ensure_spec, put
 from ctrlruntime.apiserver.registry.values import spec_of
 from ctrlruntime.apiserver.registry.workload_defaults import TEMPLATE_GENERATION
@@ -39,8 +40,10 @@ def assign(group: str, kind: str, document: Document, api: API, *, old: Document
             ensure_spec(document).setdefault("finalizers", ["kubernetes"])
         case ("", "Node") if old is None:
             _assign_node(document)
-        case ("", "PersistentVolumeClaim") if old is None:
-            _protect(document, "kubernetes.io/pvc-protection")
+        case ("", "PersistentVolumeClaim"):
+            settle_data_source(ensure_spec(document), spec_of(old))
+            if old is None:
+                _protect(document, "kubernetes.io/pvc-protection")
         case ("", "PersistentVolume") if old is None:
             _protect(document, "kubernetes.io/pv-protection")
             moment = document["metadata"].get("creationTimestamp")
@@ -96,6 +99,8 @@ def _assign_runtime(document: Document, spec: Document, api: API) -> None:
     name = spec.get("runtimeClassName")
     if name is None:
         return
+    if not name:
+        raise failures.plain_internal("resource name may not be empty")
     chosen = api.get("node.k8s.io", "runtimeclasses", "", name)
     if chosen is None:
         raise _forbidden_pod(document, f'pod rejected: RuntimeClass "{name}" not found')

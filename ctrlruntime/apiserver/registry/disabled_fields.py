@@ -1,4 +1,4 @@
-"""Fields behind feature gates that are off in Kubernetes 1.36: kube-apiserver takes them away without a word."""
+"""Fields behind feature gates that are off in Kubernetes 1.36, and fields of old: kube-apiserver drops them and says nothing."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ _OF_PODS: Final = (
     "schedulingGroup",
     "volumes.projected.sources.clusterTrustBundle",
     "volumes.projected.sources.podCertificate",
-    "volumes.ephemeral.volumeClaimTemplate.spec.dataSourceRef.namespace",
     *(f"{name}.lifecycle.stopSignal" for name in ("containers", "initContainers", "ephemeralContainers")),
 )
 """Paths in the spec of a Pod (dropDisabledFields in pkg/api/pod/util.go); they go through the items of lists."""
@@ -23,15 +22,19 @@ def _below(path: str, *fields: str) -> tuple[tuple[str, ...], ...]:
 
 _TEMPLATE: Final = _below("spec.template.spec", *_OF_PODS)
 _DISABLED: Final[Mapping[tuple[str, str], Sequence[tuple[str, ...]]]] = {
+    ("", "nodes"): _below("spec", "configSource"),
     ("", "pods"): _below("spec", *_OF_PODS),
     ("", "podtemplates"): _below("template.spec", *_OF_PODS),
     ("", "replicationcontrollers"): _TEMPLATE,
     ("apps", "daemonsets"): _TEMPLATE,
     ("apps", "deployments"): _TEMPLATE,
     ("apps", "replicasets"): _TEMPLATE,
-    ("apps", "statefulsets"): _TEMPLATE,
+    ("apps", "statefulsets"): (*_TEMPLATE, *_below("spec", "updateStrategy.rollingUpdate.maxUnavailable")),
     ("batch", "cronjobs"): _below("spec.jobTemplate.spec.template.spec", *_OF_PODS),
     ("batch", "jobs"): _TEMPLATE,
+    ("coordination.k8s.io", "leases"): _below("spec", "preferredHolder", "strategy"),
+    ("discovery.k8s.io", "endpointslices"): _below("endpoints", "deprecatedTopology"),
+    ("storage.k8s.io", "csidrivers"): _below("spec", "preventPodSchedulingIfMissing"),
 }
 """By group and plural."""
 _GONE_WHEN_EMPTY: Final = "lifecycle"

@@ -90,7 +90,7 @@ def change_causes(annotations: Mapping[str, str], before: Mapping[str, str]) -> 
 
 
 def profile_of(annotation: str) -> Document | None:
-    """Return the AppArmor field that an annotation stands for; None without one."""
+    """Return the AppArmor field that says the same as an annotation; None without one."""
     if annotation.startswith(_LOCAL):
         profile: Document = {"type": "Localhost", "localhostProfile": annotation.removeprefix(_LOCAL)}
         return None if any(profile_causes({"appArmorProfile": profile}, "")) else profile

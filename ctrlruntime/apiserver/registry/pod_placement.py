@@ -54,16 +54,20 @@ def _weight_causes(weighted: Document, path: str) -> Iterator[StatusCause]:
 
 
 def _node_affinity_causes(affinity: Document, path: str) -> Iterator[StatusCause]:
-    needed = inner(affinity, _NEEDED)
-    if needed is not None and not needed.get("nodeSelectorTerms"):
-        yield required(f"{path}.{_NEEDED}.nodeSelectorTerms", "must have at least one node selector term")
-    for index, term in enumerate(items(needed or {}, "nodeSelectorTerms")):
-        yield from _node_term_causes(term, f"{path}.{_NEEDED}.nodeSelectorTerms[{index}]", checks_values=True)
+    yield from node_selector_causes(inner(affinity, _NEEDED), f"{path}.{_NEEDED}")
     for index, weighted in enumerate(items(affinity, _PREFERRED)):
         where = f"{path}.{_PREFERRED}[{index}]"
         yield from _weight_causes(weighted, where)
         preference = inner(weighted, "preference") or {}
         yield from _node_term_causes(preference, f"{where}.preference", checks_values=False)
+
+
+def node_selector_causes(selector: Document | None, path: str) -> Iterator[StatusCause]:
+    """Which nodes a Pod needs, or a PersistentVolume."""
+    if selector is not None and not selector.get("nodeSelectorTerms"):
+        yield required(f"{path}.nodeSelectorTerms", "must have at least one node selector term")
+    for index, term in enumerate(items(selector or {}, "nodeSelectorTerms")):
+        yield from _node_term_causes(term, f"{path}.nodeSelectorTerms[{index}]", checks_values=True)
 
 
 def _node_term_causes(term: Document, path: str, *, checks_values: bool) -> Iterator[StatusCause]:

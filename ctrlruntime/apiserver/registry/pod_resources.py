@@ -54,15 +54,20 @@ _NameRule: TypeAlias = Callable[[str, str], Iterator[StatusCause]]
 
 def resource_name_causes(name: str, path: str, what: str) -> Iterator[StatusCause]:
     """The name of a resource amount (validateContainerResourceName in pkg/apis/core/validation/validation.go)."""
-    yield from qualified_name_causes(name, path)
+    yield from _any_name_causes(name, path)
     if is_huge_pages(name) or name in _OF_CONTAINERS:
         return
     if "/" not in name:
-        if name not in _OF_QUOTAS and not name.startswith(f"requests.{HUGE_PAGES}"):
-            yield invalid_value(path, name, "must be a standard resource type or fully qualified")
         yield invalid_value(path, name, f"must be a standard resource for {what}")
     elif not is_native(name) and not _is_extended(name):
         yield invalid_value(path, name, "doesn't follow extended resource name standard")
+
+
+def _any_name_causes(name: str, path: str) -> Iterator[StatusCause]:
+    if key_problems(name):
+        yield from qualified_name_causes(name, path)
+    elif "/" not in name and name not in _OF_QUOTAS and not name.removeprefix("requests.").startswith(HUGE_PAGES):
+        yield invalid_value(path, name, "must be a standard resource type or fully qualified")
 
 
 def _is_extended(name: str) -> bool:
@@ -74,7 +79,7 @@ def container_resource_causes(container: Document, path: str) -> Iterator[Status
 
 
 def overhead_causes(amounts: Amounts | None, path: str) -> Iterator[StatusCause]:
-    """What a Pod needs beside its containers, or what a RuntimeClass says about that (validateOverhead)."""
+    """What a Pod needs in addition to its containers, or what a RuntimeClass says about that (validateOverhead)."""
     return _amount_causes({"resources": {"limits": amounts or {}}}, path, _container_name_causes)
 
 
@@ -165,9 +170,9 @@ def _too_small_causes(spec: Document, path: str, side: str, counts: Callable[[st
 
 
 def _pod_name_causes(name: str, path: str) -> Iterator[StatusCause]:
-    if key_problems(name):
-        yield from qualified_name_causes(name, path)
-    elif not is_of_pods(name):
+    found = list(_any_name_causes(name, path))
+    yield from found
+    if not found and not is_of_pods(name):
         yield not_supported(path, name, ("cpu", HUGE_PAGES, "memory"))
 
 

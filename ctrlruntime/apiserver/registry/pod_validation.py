@@ -4,11 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Final
+from typing import Any, Final
 
-from ctrlruntime.apiserver.failures import duplicate, forbidden_field, invalid_value, required, too_long, too_many
+from ctrlruntime.apiserver.failures import (
+    duplicate,
+    forbidden_field,
+    invalid_value,
+    required,
+    shown,
+    too_long,
+    too_many,
+)
 from ctrlruntime.apiserver.interfaces import Document
-from ctrlruntime.apiserver.registry.pod_annotations import agreement_causes, annotation_causes, change_causes
+from ctrlruntime.apiserver.registry.pod_annotations import MIRROR, agreement_causes, annotation_causes, change_causes
 from ctrlruntime.apiserver.registry.pod_placement import placement_causes, toleration_causes
 from ctrlruntime.apiserver.registry.pod_resources import (
     claim_name_causes,
@@ -59,6 +67,12 @@ _HEADER_TEXT: Final = (
     "a valid HTTP header must consist of alphanumeric characters or '-' (e.g. 'X-Header-Name', regex used for validation is "
     "'[-A-Za-z0-9]+')"
 )
+_NO_POLICY: Final = "must specify restartPolicy when restart rules are used"
+_NOT_EPHEMERAL: Final = "cannot be set for an Ephemeral Container"
+_NOT_OF_EPHEMERAL: Final = (
+    "ports", "resources", "livenessProbe", "readinessProbe", "startupProbe", "lifecycle", "resizePolicy", "restartPolicy",
+    "restartPolicyRules",
+)  # fmt: skip
 _LONGEST_HOST: Final = 64
 _MOST_RULES: Final = 20
 _MOST_CODES: Final = 255
@@ -69,6 +83,9 @@ def pod_causes(document: Document, old: Document | None) -> Iterator[StatusCause
     spec: Document = document.get("spec") or {}
     annotations: Mapping[str, str] = document["metadata"].get("annotations") or {}
     yield from annotation_causes(annotations, spec, "metadata.annotations")
+    if MIRROR in annotations:
+        text = "static pods do not support resource claims"
+        yield from (forbidden_field("[]", text) for _ in spec.get("resourceClaims") or ())
     if old is not None:
         yield from change_causes(annotations, old["metadata"].get("annotations") or {})
         yield from _update_causes(spec, old.get("spec") or {})
@@ -153,16 +170,22 @@ def pod_spec_causes(spec: Document, path: str, *, is_pod: bool = False) -> Itera
     if not spec.get("containers"):
         yield required(f"{path}.containers")
     running, initial = _indexed(spec, path, "containers"), _indexed(spec, path, "initContainers")
-    yield from _names([container for _, container in (*running, *initial)], "", [w for w, _ in (*running, *initial)])
+    added = _indexed(spec, path, "ephemeralContainers")
+    every = (*running, *initial, *added)
+    yield from _names([container for _, container in every], "", [where for where, _ in every])
     for where, container in running:
         yield from _container_causes(container, where, spec)
+        yield from _restart_causes(container, where)
         yield from _lifecycle_causes(container, where, spec)
     yield from _host_port_causes(running)
     for where, container in initial:
-        yield from _init_causes(container, where)
         yield from _container_causes(container, where, spec)
-        yield from _lifecycle_causes(container, where, spec)
+        yield from _init_causes(container, where, spec)
         yield from _host_port_causes([(where, container)])
+    names = {container.get("name") for _, container in (*running, *initial)}
+    for where, container in added:
+        yield from _container_causes(container, where, spec)
+        yield from _ephemeral_causes(container, where, names)
     yield from pod_resource_causes(spec, path)
     yield from pod_claim_causes(spec, path)
     if spec.get("hostNetwork"):
@@ -192,9 +215,7 @@ def _only_pod_causes(spec: Document, path: str) -> Iterator[StatusCause]:
             yield required(f"{where}.image.reference")
     for name in ("containers", "initContainers"):
         for where, container in _indexed(spec, path, name):
-            image = container.get("image") or ""
-            if image != image.strip():
-                yield invalid_value(f"{where}.image", image, "must not have leading or trailing whitespace")
+            yield from _image_causes(container, where)
 
 
 def _policy_causes(spec: Document, path: str) -> Iterator[StatusCause]:
@@ -298,9 +319,35 @@ def _names(items: Sequence[Document], path: str, places: Sequence[str] | None = 
         seen.add(name)
 
 
-def _init_causes(container: Document, path: str) -> Iterator[StatusCause]:
+def _ephemeral_causes(container: Document, path: str, names: set[Any]) -> Iterator[StatusCause]:
+    """What is only for looking at a Pod serves nobody (validateEphemeralContainers)."""
+    yield from _image_causes(container, path)
+    target = container.get("targetContainerName")
+    if target and target not in names:
+        yield StatusCause("FieldValueNotFound", f"Not found: {shown(target)}", f"{path}.targetContainerName")
+    for name in _NOT_OF_EPHEMERAL:
+        if container.get(name) not in (None, {}, []):
+            yield forbidden_field(f"{path}.{name}", _NOT_EPHEMERAL)
+    for index, mount in enumerate(container.get("volumeMounts") or ()):
+        for name in ("subPath", "subPathExpr"):
+            if mount.get(name):
+                yield forbidden_field(f"{path}.volumeMounts[{index}].{name}", _NOT_EPHEMERAL)
+
+
+def _image_causes(container: Document, path: str) -> Iterator[StatusCause]:
+    image = container.get("image") or ""
+    if image != image.strip():
+        yield invalid_value(f"{path}.image", image, "must not have leading or trailing whitespace")
+
+
+def _init_causes(container: Document, path: str, spec: Document) -> Iterator[StatusCause]:
     """Hooks and probes are for init containers that stay."""
+    if container.get("restartPolicy") is not None:
+        yield from _restart_causes(container, path)
+    elif container.get("restartPolicyRules"):
+        yield required(f"{path}.restartPolicy", _NO_POLICY)
     if container.get("restartPolicy") == "Always":
+        yield from _lifecycle_causes(container, path, spec)
         return
     for name in ("lifecycle", "livenessProbe", "readinessProbe", "startupProbe"):
         if container.get(name) is not None:
@@ -315,11 +362,7 @@ def _container_causes(container: Document, path: str, spec: Document) -> Iterato
     image = container.get("image") or ""
     if not image:
         yield required(f"{path}.image")
-    if container.get("restartPolicy") is not None:
-        yield from choice_causes(container["restartPolicy"], f"{path}.restartPolicy", ("Always", "Never", "OnFailure"))
-    elif container.get("restartPolicyRules"):
-        yield required(f"{path}.restartPolicy", "must specify restartPolicy when restart rules are used")
-    yield from _restart_causes(container, path, spec)
+    yield from _resize_causes(container, path, spec)
     policy = container.get("imagePullPolicy", "")
     yield from choice_causes(policy, f"{path}.imagePullPolicy", ("Always", "IfNotPresent", "Never"))
     message_policy = container.get("terminationMessagePolicy", "File")
@@ -337,8 +380,12 @@ def _container_causes(container: Document, path: str, spec: Document) -> Iterato
     )
 
 
-def _restart_causes(container: Document, path: str, spec: Document) -> Iterator[StatusCause]:
-    """When a container is started again: by its exit codes, and as its resources change."""
+def _restart_causes(container: Document, path: str) -> Iterator[StatusCause]:
+    """When a container is started again (validateContainerRestartPolicy)."""
+    if container.get("restartPolicy") is not None:
+        yield from choice_causes(container["restartPolicy"], f"{path}.restartPolicy", ("Always", "Never", "OnFailure"))
+    elif container.get("restartPolicyRules"):
+        yield required(f"{path}.restartPolicy", _NO_POLICY)
     rules, where = container.get("restartPolicyRules") or (), f"{path}.restartPolicyRules"
     if len(rules) > _MOST_RULES:
         yield too_many(where, len(rules), _MOST_RULES)
@@ -351,6 +398,10 @@ def _restart_causes(container: Document, path: str, spec: Document) -> Iterator[
         yield from choice_causes(codes.get("operator", ""), f"{place}.exitCodes.operator", ("In", "NotIn"))
         if len(codes.get("values") or ()) > _MOST_CODES:
             yield too_many(f"{place}.exitCodes.values", len(codes["values"]), _MOST_CODES)
+
+
+def _resize_causes(container: Document, path: str, spec: Document) -> Iterator[StatusCause]:
+    """What becomes of a container as its resources change (validateResizePolicy)."""
     seen: set[str] = set()
     where = f"{path}.resizePolicy"
     for index, rule in enumerate(container.get("resizePolicy") or ()):

@@ -78,6 +78,8 @@ def _warnings(tree: Document, prefix: str, *, is_template: bool) -> Iterator[str
     for index, volume in enumerate(items(spec, "volumes")):
         yield from source_warnings(volume, f"{path}.volumes[{index}]")
         yield from _path_warnings(volume)
+        claim = inner(volume, "ephemeral", "volumeClaimTemplate", "spec") or {}
+        yield from claim_spec_warnings(claim, f"{path}.volumes[{index}].ephemeral.volumeClaimTemplate.spec")
     yield from _repeated(spec, path)
     yield from fraction_warnings(inner(spec, "overhead") or {}, f"{path}.overhead")
     for where, container in all_containers(spec, path):
@@ -168,6 +170,13 @@ def _repeated(spec: Document, path: str) -> Iterator[str]:
     for index, secret in enumerate(items(spec, "imagePullSecrets")):
         if not secret.get("name"):
             yield f'{path}.imagePullSecrets[{index}].name: invalid empty name ""'
+
+
+def claim_spec_warnings(spec: Document, path: str) -> Iterator[str]:
+    for side in ("requests", "limits"):
+        amounts: Document = (spec.get("resources") or {}).get(side) or {}
+        if "storage" in amounts:
+            yield from fraction_warnings({"storage": amounts["storage"]}, f"{path}.resources.{side}")
 
 
 def fraction_warnings(amounts: Amounts, path: str) -> Iterator[str]:

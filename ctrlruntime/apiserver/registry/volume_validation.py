@@ -89,7 +89,8 @@ def _claim_causes(template: Document, path: str) -> Iterator[StatusCause]:
     yield from labels_causes(metadata.get("labels"), f"{path}.metadata.labels")
     for name, value in metadata.items():
         if name not in {"annotations", "labels"} and value:
-            yield forbidden_field(f"{path}.metadata.{name}", "cannot be set")
+            shown_as = "uID" if name == "uid" else name
+            yield forbidden_field(f"{path}.metadata.{shown_as}", "cannot be set")
     yield from claim_spec_causes(template.get("spec") or {}, f"{path}.spec")
 
 
