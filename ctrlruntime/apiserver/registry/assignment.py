@@ -96,32 +96,33 @@ def _assign_pod(document: Document, api: API, old: Document | None) -> None:
 
 def _assign_runtime(document: Document, spec: Document, api: API) -> None:
     """Set the overhead of a runtime class and where its Pods may run (plugin/pkg/admission/runtimeclass/admission.go)."""
-    name = spec.get("runtimeClassName")
-    if name is None:
-        return
-    if not name:
-        raise failures.plain_internal("resource name may not be empty")
-    chosen = api.get("node.k8s.io", "runtimeclasses", "", name)
-    if chosen is None:
-        raise _forbidden_pod(document, f'pod rejected: RuntimeClass "{name}" not found')
-    fixed = (chosen.get("overhead") or {}).get("podFixed")
+    fixed, scheduling = _runtime_of(document, spec, api)
     if fixed is not None:
-        if spec.get("overhead") and spec["overhead"] != fixed:
+        if spec.get("overhead") not in (None, {}, fixed):
             raise _forbidden_pod(document, _OTHER_OVERHEAD)
         spec["overhead"] = dict(fixed)
-    scheduling: Document = chosen.get("scheduling") or {}
-    selector: Document = spec.get("nodeSelector") or {}
-    for key, value in (scheduling.get("nodeSelector") or {}).items():
+    selector, wanted = spec.get("nodeSelector") or {}, scheduling.get("nodeSelector") or {}
+    for key, value in wanted.items():
         if selector.get(key, value) != value:
-            where = (
+            why = (
                 f"runtimeClass.scheduling.nodeSelector[{key}] = {value}; pod.spec.nodeSelector[{key}] = {selector[key]}"
             )
-            raise _forbidden_pod(document, f"conflict: {where}")
-    if scheduling.get("nodeSelector"):
-        spec["nodeSelector"] = {**selector, **scheduling["nodeSelector"]}
+            raise _forbidden_pod(document, f"conflict: {why}")
+    if wanted:
+        spec["nodeSelector"] = {**selector, **wanted}
     if scheduling:
-        every = [*spec["tolerations"], *(scheduling.get("tolerations") or ())]
-        spec["tolerations"] = _without_contained(every)
+        spec["tolerations"] = _without_contained([*spec["tolerations"], *(scheduling.get("tolerations") or ())])
+
+
+def _runtime_of(document: Document, spec: Document, api: API) -> tuple[Document | None, Document]:
+    """Return the overhead and the scheduling of a Pod's runtime class. Raises: Forbidden when the class is not there."""
+    name = spec.get("runtimeClassName")
+    if name == "":
+        raise failures.plain_internal("resource name may not be empty")
+    chosen = api.get("node.k8s.io", "runtimeclasses", "", name) if name else {}
+    if chosen is None:
+        raise _forbidden_pod(document, f'pod rejected: RuntimeClass "{name}" not found')
+    return (chosen.get("overhead") or {}).get("podFixed"), chosen.get("scheduling") or {}
 
 
 def _without_contained(tolerations: list[Document]) -> list[Document]:
@@ -155,12 +156,8 @@ def _contains(whole: Document, part: Document) -> bool:
 
 def confirm_overhead(document: Document, api: API) -> None:
     """Check that the overhead of a Pod is that of its runtime class, after webhooks and validation. Raises: Forbidden."""
-    spec = document["spec"]
-    overhead, name = spec.get("overhead"), spec.get("runtimeClassName")
-    if overhead is None and name is None:
-        return
-    chosen = (api.get("node.k8s.io", "runtimeclasses", "", name) if name is not None else None) or {}
-    fixed = (chosen.get("overhead") or {}).get("podFixed")
+    fixed, _ = _runtime_of(document, document["spec"], api)
+    overhead = document["spec"].get("overhead")
     if fixed is not None and fixed != overhead:
         raise _forbidden_pod(document, _OTHER_OVERHEAD)
     if fixed is None and overhead is not None:

@@ -67,7 +67,6 @@ _HEADER_TEXT: Final = (
     "a valid HTTP header must consist of alphanumeric characters or '-' (e.g. 'X-Header-Name', regex used for validation is "
     "'[-A-Za-z0-9]+')"
 )
-_NO_POLICY: Final = "must specify restartPolicy when restart rules are used"
 _NOT_EPHEMERAL: Final = "cannot be set for an Ephemeral Container"
 _NOT_OF_EPHEMERAL: Final = (
     "ports", "resources", "livenessProbe", "readinessProbe", "startupProbe", "lifecycle", "resizePolicy", "restartPolicy",
@@ -175,7 +174,7 @@ def pod_spec_causes(spec: Document, path: str, *, is_pod: bool = False) -> Itera
     yield from _names([container for _, container in every], "", [where for where, _ in every])
     for where, container in running:
         yield from _container_causes(container, where, spec)
-        yield from _restart_causes(container, where)
+        yield from _restart_causes(container, where, checks_rules=True)
         yield from _lifecycle_causes(container, where, spec)
     yield from _host_port_causes(running)
     for where, container in initial:
@@ -342,10 +341,7 @@ def _image_causes(container: Document, path: str) -> Iterator[StatusCause]:
 
 def _init_causes(container: Document, path: str, spec: Document) -> Iterator[StatusCause]:
     """Hooks and probes are for init containers that stay."""
-    if container.get("restartPolicy") is not None:
-        yield from _restart_causes(container, path)
-    elif container.get("restartPolicyRules"):
-        yield required(f"{path}.restartPolicy", _NO_POLICY)
+    yield from _restart_causes(container, path, checks_rules=container.get("restartPolicy") is not None)
     if container.get("restartPolicy") == "Always":
         yield from _lifecycle_causes(container, path, spec)
         return
@@ -380,13 +376,13 @@ def _container_causes(container: Document, path: str, spec: Document) -> Iterato
     )
 
 
-def _restart_causes(container: Document, path: str) -> Iterator[StatusCause]:
+def _restart_causes(container: Document, path: str, *, checks_rules: bool) -> Iterator[StatusCause]:
     """When a container is started again (validateContainerRestartPolicy)."""
     if container.get("restartPolicy") is not None:
         yield from choice_causes(container["restartPolicy"], f"{path}.restartPolicy", ("Always", "Never", "OnFailure"))
     elif container.get("restartPolicyRules"):
-        yield required(f"{path}.restartPolicy", _NO_POLICY)
-    rules, where = container.get("restartPolicyRules") or (), f"{path}.restartPolicyRules"
+        yield required(f"{path}.restartPolicy", "must specify restartPolicy when restart rules are used")
+    rules, where = (container.get("restartPolicyRules") or ()) if checks_rules else (), f"{path}.restartPolicyRules"
     if len(rules) > _MOST_RULES:
         yield too_many(where, len(rules), _MOST_RULES)
     for index, rule in enumerate(rules):

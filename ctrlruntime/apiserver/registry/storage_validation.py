@@ -468,5 +468,6 @@ def attachment_causes(document: Document, old: Document | None) -> Iterator[Stat
         yield required("spec.attacher")
     source: Document = spec.get("source") or {}
     if bool(source.get("persistentVolumeName")) == bool(source.get("inlineVolumeSpec")):
-        yield required("spec.source", "must specify exactly one of inlineVolumeSpec and persistentVolumeName")
+        refused = forbidden_field if source else required
+        yield refused("spec.source", "must specify exactly one of inlineVolumeSpec and persistentVolumeName")
     yield from subdomain_causes(spec.get("nodeName", ""), "spec.nodeName")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from ctrlruntime.apiserver.failures import forbidden_field, invalid_value, not_supported, required, too_long
 from ctrlruntime.apiserver.interfaces import Document
@@ -14,11 +14,12 @@ from ctrlruntime.apiserver.registry.values import (
     label_causes,
     no_dots_causes,
     relative_path_causes,
+    subdomain_causes,
     subdomain_problems,
 )
 from ctrlruntime.errors import StatusCause
 
-_Rule: TypeAlias = Callable[[Document, str], Iterator[StatusCause]]
+_Rule: TypeAlias = Callable[[Any, str], Iterator[StatusCause]]
 _HOST_PATH_TYPES: Final = (
     "",
     "BlockDevice",
@@ -42,6 +43,7 @@ _NEEDED: Final[Mapping[str, Sequence[str]]] = {
     "gcePersistentDisk": ("pdName",),
     "gitRepo": ("repository",),
     "glusterfs": ("endpoints", "path"),
+    "hostPath": ("path",),
     "nfs": ("server", "path"),
     "iscsi": ("targetPortal", "iqn"),
     "persistentVolumeClaim": ("claimName",),
@@ -60,6 +62,7 @@ _SHOWN: Final = {"gcePersistentDisk": "persistentDisk"}
 _INITIATOR: Final = re.compile(
     r"iqn\.\d{4}-\d{2}\.([A-Za-z0-9-.]+)(:[^,;*&$|\s]+)|eui\.[0-9A-Fa-f]{16}|naa\.[0-9A-Fa-f]{32}", re.ASCII
 )
+_PARTITION: Final = "must be between 1 and 255, inclusive"
 _UNIT: Final = "must be between 0 and 255, inclusive"
 _HOSTS: Final = "must be a host:port pair or multiple pairs separated by commas"
 _DISKS: Final = {
@@ -74,63 +77,79 @@ def source_causes(kind: str, source: Document, path: str) -> Iterator[StatusCaus
     """What is wrong with a source; see validateVolumeSource in pkg/apis/core/validation/validation.go."""
     path = f"{path.removesuffix(kind)}{_SHOWN.get(kind, kind)}"
     yield from needs(source, path, *_NEEDED.get(kind, ()))
-    rule = _RULES.get(kind)
-    if rule is not None:
-        yield from rule(source, path)
+    for field, rule in _FIELDS.get(kind, {}).items():
+        if source.get(field) not in (None, ""):
+            yield from rule(source[field], f"{path}.{field}")
+    if kind in _WHOLE:
+        yield from _WHOLE[kind](source, path)
 
 
 def needs(source: Document, path: str, *names: str) -> Iterator[StatusCause]:
     yield from (required(f"{path}.{name}") for name in names if not source.get(name))
 
 
-def _secret_causes(source: Document, path: str, field: str = "secretRef") -> Iterator[StatusCause]:
-    if source.get(field) is not None:
-        yield from needs(source[field], f"{path}.{field}", "name")
+# Rules of single fields
 
 
-def _partition_causes(source: Document, path: str) -> Iterator[StatusCause]:
-    if not 0 <= source.get("partition", 0) <= 255:
-        yield invalid_value(f"{path}.partition", source["partition"], "must be between 1 and 255, inclusive")
+def _secret_causes(ref: Document, path: str) -> Iterator[StatusCause]:
+    return needs(ref, path, "name")
 
 
-def _unit_causes(source: Document, path: str) -> Iterator[StatusCause]:
-    if not 0 <= source.get("lun", 0) <= 255:
-        yield invalid_value(f"{path}.lun", source["lun"], _UNIT)
+def _up_to_255(text: str) -> _Rule:
+    def rule(number: int, path: str) -> Iterator[StatusCause]:
+        if not 0 <= number <= 255:
+            yield invalid_value(path, number, text)
+
+    return rule
 
 
-def _folder_causes(source: Document, path: str) -> Iterator[StatusCause]:
-    if source.get("sizeLimit") is not None and parse(source["sizeLimit"]) < 0:
-        yield forbidden_field(f"{path}.sizeLimit", "SizeLimit field must be a valid resource quantity")
+def _one_of(*choices: str) -> _Rule:
+    return lambda value, path: choice_causes(value, path, choices)
 
 
-def _repository_causes(source: Document, path: str) -> Iterator[StatusCause]:
-    return relative_path_causes(source.get("directory", ""), f"{path}.directory")
+def _size_causes(size: str, path: str) -> Iterator[StatusCause]:
+    if parse(size) < 0:
+        yield forbidden_field(path, "SizeLimit field must be a valid resource quantity")
 
 
-def _host_path_causes(source: Document, path: str) -> Iterator[StatusCause]:
-    if not source.get("path"):
-        yield required(f"{path}.path")
-        return
-    yield from no_dots_causes(source["path"], f"{path}.path")
-    if source.get("type", "") not in _HOST_PATH_TYPES:
-        yield not_supported(f"{path}.type", source["type"], _HOST_PATH_TYPES)
+def _absolute_causes(text: str, path: str) -> Iterator[StatusCause]:
+    if not text.startswith("/"):
+        yield invalid_value(path, text, "must be an absolute path")
+
+
+def _initiator_causes(name: str, path: str) -> Iterator[StatusCause]:
+    path = path.replace("initiatorName", "initiatorname")
+    if not name.startswith(("iqn", "eui", "naa")):
+        yield invalid_value(path, name, "must be valid format starting with iqn, eui, or naa")
+    elif not _INITIATOR.fullmatch(name):
+        yield invalid_value(path, name, "must be valid format")
+
+
+def _option_causes(options: Document, path: str) -> Iterator[StatusCause]:
+    for key in options:
+        if f".{key.partition('/')[0].lower()}".endswith((".kubernetes.io", ".k8s.io")):
+            yield invalid_value(f"{path}[{key}]", key, "kubernetes.io and k8s.io namespaces are reserved")
+
+
+def _driver_causes(driver: str, path: str) -> Iterator[StatusCause]:
+    if len(driver) > _LONGEST_DRIVER:
+        yield too_long(path, _LONGEST_DRIVER)
+    yield from (invalid_value(path, driver, problem) for problem in subdomain_problems(driver.lower()))
+
+
+def _no_slash_causes(name: str, path: str) -> Iterator[StatusCause]:
+    if "/" in name:
+        yield invalid_value(path, name, "must not contain '/'")
+
+
+# Rules of fields that depend on each other
 
 
 def _nfs_causes(source: Document, path: str) -> Iterator[StatusCause]:
-    if not source.get("path", "").startswith("/"):
-        yield invalid_value(f"{path}.path", source.get("path", ""), "must be an absolute path")
+    return _absolute_causes(source.get("path", ""), f"{path}.path")
 
 
 def _iscsi_causes(source: Document, path: str) -> Iterator[StatusCause]:
-    for field, where in (("iqn", "iqn"), ("initiatorName", "initiatorname")):
-        name = source.get(field)
-        if name is None or (not name and field == "iqn"):
-            continue
-        if not name.startswith(("iqn", "eui", "naa")):
-            yield invalid_value(f"{path}.{where}", name, "must be valid format starting with iqn, eui, or naa")
-        elif not _INITIATOR.fullmatch(name):
-            yield invalid_value(f"{path}.{where}", name, "must be valid format")
-    yield from _unit_causes(source, path)
     if (source.get("chapAuthDiscovery") or source.get("chapAuthSession")) and source.get("secretRef") is None:
         yield required(f"{path}.secretRef")
 
@@ -144,7 +163,7 @@ def _fibre_channel_causes(source: Document, path: str) -> Iterator[StatusCause]:
     if names and source.get("lun") is None:
         yield required(f"{path}.lun", "lun is required if targetWWNs is specified")
     elif names:
-        yield from _unit_causes(source, path)
+        yield from _up_to_255(_UNIT)(source["lun"], f"{path}.lun")
 
 
 def _quobyte_causes(source: Document, path: str) -> Iterator[StatusCause]:
@@ -160,68 +179,49 @@ def _quobyte_causes(source: Document, path: str) -> Iterator[StatusCause]:
 
 
 def _flocker_causes(source: Document, path: str) -> Iterator[StatusCause]:
-    name, uid = source.get("datasetName", ""), source.get("datasetUUID", "")
-    if not name and not uid:
+    given = [name for name in ("datasetName", "datasetUUID") if source.get(name)]
+    if not given:
         yield required(path, "one of datasetName and datasetUUID is required")
-    if name and uid:
+    elif len(given) > 1:
         yield invalid_value(path, "resource", "datasetName and datasetUUID can not be specified simultaneously")
-    if "/" in name:
-        yield invalid_value(f"{path}.datasetName", name, "must not contain '/'")
-
-
-def _flex_causes(source: Document, path: str) -> Iterator[StatusCause]:
-    for key in source.get("options") or ():
-        if f".{key.partition('/')[0].lower()}".endswith((".kubernetes.io", ".k8s.io")):
-            yield invalid_value(f"{path}.options[{key}]", key, "kubernetes.io and k8s.io namespaces are reserved")
 
 
 def _azure_disk_causes(source: Document, path: str) -> Iterator[StatusCause]:
-    kind, address = source.get("kind", "Shared"), source.get("diskURI", "")
-    caching = source.get("cachingMode", "ReadWrite")
-    yield from choice_causes(caching, f"{path}.cachingMode", ("None", "ReadOnly", "ReadWrite"))
-    yield from choice_causes(kind, f"{path}.kind", ("Dedicated", "Managed", "Shared"))
-    is_managed = kind == "Managed"
+    is_managed, address = source.get("kind") == "Managed", source.get("diskURI", "")
     if not address.startswith("/subscriptions/" if is_managed else "https://"):
         yield not_supported(f"{path}.diskURI", address, (_DISKS[is_managed],))
 
 
-def _storage_os_causes(source: Document, path: str) -> Iterator[StatusCause]:
-    for field in ("volumeName", "volumeNamespace"):
-        if source.get(field):
-            yield from label_causes(source[field], f"{path}.{field}")
-    yield from _secret_causes(source, path)
-
-
 def _csi_causes(source: Document, path: str) -> Iterator[StatusCause]:
-    driver, secret = source.get("driver", ""), source.get("nodePublishSecretRef") or {}
-    if len(driver) > _LONGEST_DRIVER:
-        yield too_long(f"{path}.driver", _LONGEST_DRIVER)
-    for problem in subdomain_problems(driver.lower()) if driver else ():
-        yield invalid_value(f"{path}.driver", driver, problem)
-    yield from _secret_causes(source, path, "nodePublishSecretRef")
-    for problem in subdomain_problems(secret["name"]) if secret.get("name") else ():
-        yield invalid_value(f"{path}.name", secret["name"], problem)
+    name = (source.get("nodePublishSecretRef") or {}).get("name")
+    return subdomain_causes(name, f"{path}.name") if name else iter(())
 
 
-def _image_causes(source: Document, path: str) -> Iterator[StatusCause]:
-    return choice_causes(source.get("pullPolicy", ""), f"{path}.pullPolicy", ("Always", "IfNotPresent", "Never"))
-
-
-_RULES: Final[Mapping[str, _Rule]] = {
-    "awsElasticBlockStore": _partition_causes,
+_FIELDS: Final[Mapping[str, Mapping[str, _Rule]]] = {
+    "awsElasticBlockStore": {"partition": _up_to_255(_PARTITION)},
+    "azureDisk": {
+        "cachingMode": _one_of("None", "ReadOnly", "ReadWrite"),
+        "kind": _one_of("Dedicated", "Managed", "Shared"),
+    },
+    "cinder": {"secretRef": _secret_causes},
+    "csi": {"driver": _driver_causes, "nodePublishSecretRef": _secret_causes},
+    "emptyDir": {"sizeLimit": _size_causes},
+    "flexVolume": {"options": _option_causes},
+    "flocker": {"datasetName": _no_slash_causes},
+    "gcePersistentDisk": {"partition": _up_to_255(_PARTITION)},
+    "gitRepo": {"directory": relative_path_causes},
+    "hostPath": {"path": no_dots_causes, "type": _one_of(*_HOST_PATH_TYPES)},
+    "image": {"pullPolicy": _one_of("Always", "IfNotPresent", "Never")},
+    "iscsi": {"iqn": _initiator_causes, "initiatorName": _initiator_causes, "lun": _up_to_255(_UNIT)},
+    "storageos": {"secretRef": _secret_causes, "volumeName": label_causes, "volumeNamespace": label_causes},
+}
+"""The rules of fields that are given, by source and field."""
+_WHOLE: Final[Mapping[str, _Rule]] = {
     "azureDisk": _azure_disk_causes,
-    "cinder": _secret_causes,
     "csi": _csi_causes,
-    "emptyDir": _folder_causes,
     "fc": _fibre_channel_causes,
-    "flexVolume": _flex_causes,
     "flocker": _flocker_causes,
-    "gcePersistentDisk": _partition_causes,
-    "gitRepo": _repository_causes,
-    "hostPath": _host_path_causes,
-    "image": _image_causes,
     "iscsi": _iscsi_causes,
     "nfs": _nfs_causes,
     "quobyte": _quobyte_causes,
-    "storageos": _storage_os_causes,
 }

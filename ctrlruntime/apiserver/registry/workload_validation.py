@@ -275,6 +275,8 @@ def _job_spec_causes(spec: Document, path: str) -> Iterator[StatusCause]:
         for name in ("backoffLimitPerIndex", "maxFailedIndexes"):
             if spec.get(name) is not None:
                 yield invalid_value(f"{path}.{name}", spec[name], "requires indexed completion mode")
+    if spec.get("maxFailedIndexes") is not None and spec.get("backoffLimitPerIndex") is None:
+        yield required(f"{path}.backoffLimitPerIndex", "when maxFailedIndexes is specified")
     if spec.get("managedBy") is not None and "/" not in spec["managedBy"]:
         text = 'must be a domain-prefixed path (such as "acme.io/foo")'
         yield invalid_value(f"{path}.managedBy", spec["managedBy"], text)
@@ -293,11 +295,8 @@ def _indexed_causes(spec: Document, path: str) -> Iterator[StatusCause]:
         text = f"must be less than or equal to {_LARGEST_INDEXED} when completion mode is Indexed"
         yield invalid_value(f"{path}.parallelism", spec["parallelism"], text)
     failed = spec.get("maxFailedIndexes")
-    if failed is not None:
-        if spec.get("completions") is not None and failed > spec["completions"]:
-            yield invalid_value(f"{path}.maxFailedIndexes", failed, "must be less than or equal to completions")
-        if spec.get("backoffLimitPerIndex") is None:
-            yield required(f"{path}.backoffLimitPerIndex", "when maxFailedIndexes is specified")
+    if failed is not None and spec.get("completions") is not None and failed > spec["completions"]:
+        yield invalid_value(f"{path}.maxFailedIndexes", failed, "must be less than or equal to completions")
 
 
 def _failure_policy_causes(spec: Document, path: str) -> Iterator[StatusCause]:
@@ -310,6 +309,8 @@ def _failure_policy_causes(spec: Document, path: str) -> Iterator[StatusCause]:
         action = rule.get("action", "")
         if action == "FailIndex" and spec.get("backoffLimitPerIndex") is None:
             yield invalid_value(f"{where}.action", action, "requires the backoffLimitPerIndex to be set")
+        elif not action:
+            yield required(f"{where}.action", 'valid values: ["Count" "FailIndex" "FailJob" "Ignore"]')
         else:
             yield from choice_causes(action, f"{where}.action", ("Count", "FailIndex", "FailJob", "Ignore"))
         if codes is not None:
@@ -344,7 +345,7 @@ def _success_policy_causes(spec: Document, path: str) -> Iterator[StatusCause]:
     if policy is None:
         return
     if spec.get("completionMode") != "Indexed":
-        shown = {"Rules": policy.get("rules") or []}
+        shown = {"Rules": [go_struct(rule, "SucceededIndexes", "SucceededCount") for rule in policy.get("rules") or ()]}
         yield invalid_value(f"{path}.successPolicy", shown, "requires indexed completion mode")
         return
     for index, rule in enumerate(policy.get("rules") or ()):
