@@ -1078,6 +1078,19 @@ def _annotation(name: str, key: str, value: str | None) -> Case:
 
 
 DISABLED = [
+    Case("a new event about another namespace", "events.k8s.io/v1/events", {
+        **new_event(), "regarding": {"kind": "Pod", "name": "p", "namespace": "elsewhere"}}),
+    Case("a new event about no namespace", "events.k8s.io/v1/events", {
+        **new_event(), "regarding": {"kind": "Node", "name": "n"}}),
+    Case("an event about another namespace", "v1/events", named(
+        involvedObject={"kind": "Pod", "name": "p", "namespace": "elsewhere"}, reason="R", message="m")),
+    Case("a timed event about another namespace", "v1/events", named(
+        involvedObject={"kind": "Pod", "name": "p", "namespace": "elsewhere"}, reason="R" * 129, message="m" * 1025,
+        eventTime="2020-01-01T00:00:00.000000Z", reportingComponent="a", action="A")),
+    Case("a timed event changed", "v1/events", named(
+        "timed", involvedObject={"kind": "Pod", "name": "p", "namespace": "elsewhere"}, reason="R", message="m",
+        eventTime="2020-01-01T00:00:00.000000Z", reportingComponent="a", reportingInstance="a", action="A"),
+        {"reason": "", "type": "Other"}),
     Case("a lease with a strategy", "coordination.k8s.io/v1/leases", named(
         spec={"strategy": "OldestEmulationVersion", "preferredHolder": "a", "holderIdentity": "b"})),
     Case("a csi driver that prevents scheduling", "/storage.k8s.io/v1/csidrivers", named(
