@@ -1062,14 +1062,14 @@ _ANNOTATED = {**pod(), "metadata": {"name": "annotated", "annotations": {
     "container.apparmor.security.beta.kubernetes.io/c": "unconfined",
     "controller.kubernetes.io/pod-deletion-cost": "5",
 }}}  # fmt: skip
-_WITH_SIGNAL = {**pod(), "metadata": {"name": "debugged"}}
+_DEBUGGED = {**pod(), "metadata": {"name": "debugged"}}
 
 
 def _debugged(name: str, /, **fields: Any) -> Case:
     """A Pod that gets an ephemeral container."""
     added = {"name": "d", "image": "d:1", **fields}
     return Case(
-        name, "v1/pods", _WITH_SIGNAL, {"spec": {"ephemeralContainers": [added]}}, subresource="ephemeralcontainers"
+        name, "v1/pods", _DEBUGGED, {"spec": {"ephemeralContainers": [added]}}, subresource="ephemeralcontainers"
     )
 
 
@@ -1128,7 +1128,7 @@ CHANGED_PODS = [
     Case(
         "a signal added",
         "v1/pods",
-        _WITH_SIGNAL,
+        _DEBUGGED,
         {"spec": {"containers": [{**CONTAINER, "lifecycle": {"stopSignal": "SIGTERM"}}]}},
     ),
     _debugged("debugged"),
