@@ -125,11 +125,11 @@ def merge_label_keys(document: Document) -> None:
         terms += (inner(term, "podAffinityTerm") or {} for term in preferred)
     for term in terms:
         selector = inner(term, "labelSelector")
-        for field, operator in (
-            (("matchLabelKeys", "In"), ("mismatchLabelKeys", "NotIn")) if selector is not None else ()
-        ):
-            for key in term.get(field) or ():
-                if key in labels:
-                    expressions = selector.get("matchExpressions") or []  # type: ignore[union-attr]  # not None
-                    added = {"key": key, "operator": operator, "values": [labels[key]]}
-                    selector["matchExpressions"] = [*expressions, added]  # type: ignore[index]
+        added = [
+            {"key": key, "operator": operator, "values": [labels[key]]}
+            for field, operator in (("matchLabelKeys", "In"), ("mismatchLabelKeys", "NotIn"))
+            for key in term.get(field) or ()
+            if key in labels
+        ]
+        if selector is not None and added:
+            selector["matchExpressions"] = [*(selector.get("matchExpressions") or ()), *added]
