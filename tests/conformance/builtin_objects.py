@@ -1077,6 +1077,97 @@ OLD_AND_SMALL = [
         ),
     ),
 ]
+_OTHER_GROUP = {"apiGroup": "x.example.com", "kind": "X", "name": "a"}
+_OTHER_CLAIM = {"kind": "PersistentVolumeClaim", "name": "a"}
+_ANNOTATED = {**pod(), "metadata": {"name": "annotated", "annotations": {
+    "container.apparmor.security.beta.kubernetes.io/c": "unconfined",
+    "controller.kubernetes.io/pod-deletion-cost": "5",
+}}}  # fmt: skip
+_DEBUGGED = {**pod(), "metadata": {"name": "debugged"}}
+
+
+def _debugged(name: str, /, **fields: Any) -> Case:
+    """A Pod that gets an ephemeral container."""
+    added = {"name": "d", "image": "d:1", **fields}
+    return Case(
+        name, "v1/pods", _DEBUGGED, {"spec": {"ephemeralContainers": [added]}}, subresource="ephemeralcontainers"
+    )
+
+
+def _annotation(name: str, key: str, value: str | None) -> Case:
+    return Case(name, "v1/pods", _ANNOTATED, {"metadata": {"annotations": {key: value}}})
+
+
+DISABLED = [
+    Case("a new event about another namespace", "events.k8s.io/v1/events", {
+        **new_event(), "regarding": {"kind": "Pod", "name": "p", "namespace": "elsewhere"}}),
+    Case("a new event about no namespace", "events.k8s.io/v1/events", {
+        **new_event(), "regarding": {"kind": "Node", "name": "n"}}),
+    Case("an event about another namespace", "v1/events", named(
+        involvedObject={"kind": "Pod", "name": "p", "namespace": "elsewhere"}, reason="R", message="m")),
+    Case("a timed event about another namespace", "v1/events", named(
+        involvedObject={"kind": "Pod", "name": "p", "namespace": "elsewhere"}, reason="R" * 129, message="m" * 1025,
+        eventTime="2020-01-01T00:00:00.000000Z", reportingComponent="a", action="A")),
+    Case("a timed event changed", "v1/events", named(
+        "timed", involvedObject={"kind": "Pod", "name": "p", "namespace": "elsewhere"}, reason="R", message="m",
+        eventTime="2020-01-01T00:00:00.000000Z", reportingComponent="a", reportingInstance="a", action="A"),
+        {"reason": "", "type": "Other"}),
+    Case("a lease with a strategy", "coordination.k8s.io/v1/leases", named(
+        spec={"strategy": "OldestEmulationVersion", "preferredHolder": "a", "holderIdentity": "b"})),
+    Case("a csi driver that prevents scheduling", "/storage.k8s.io/v1/csidrivers", named(
+        "as.example.com", spec={"preventPodSchedulingIfMissing": True, "tokenRequests": [{"audience": "a"}]})),
+    Case("a node with a source of its configuration", "/v1/nodes", named(
+        "as", spec={"configSource": {"configMap": {"name": "a", "namespace": "b"}}, "externalID": "x"})),
+    Case("an endpoint slice with a topology of old", "discovery.k8s.io/v1/endpointslices", named(
+        addressType="FQDN", endpoints=[{"addresses": ["a.b"], "deprecatedTopology": {"k": "v"}}])),
+    Case("a stateful set that may miss Pods", "apps/v1/statefulsets", named(spec={
+        "selector": {"matchLabels": LABELS}, "template": template(lifecycle={}), "serviceName": "x",
+        "updateStrategy": {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 2}}})),
+    Case("a claim of another group in the old field", "v1/persistentvolumeclaims", claim(dataSource=_OTHER_GROUP)),
+    Case("a claim of another group", "v1/persistentvolumeclaims", claim(dataSourceRef=_OTHER_GROUP)),
+    Case("a claim of another claim", "v1/persistentvolumeclaims", claim(dataSource=_OTHER_CLAIM)),
+    Case("a claim of another namespace", "v1/persistentvolumeclaims", claim(
+        dataSourceRef={**_OTHER_CLAIM, "namespace": "b"})),
+    Case("a claim of two claims", "v1/persistentvolumeclaims", claim(
+        dataSource=_OTHER_CLAIM, dataSourceRef={**_OTHER_CLAIM, "name": "b"})),
+    Case("a claim of nothing", "v1/persistentvolumeclaims", claim(dataSourceRef={"kind": "X", "name": ""})),
+    Case("a runtime class of odd things", "/node.k8s.io/v1/runtimeclasses", named("as", handler="a", overhead={
+        "podFixed": {"cpu": "-1", "x": "1"}}, scheduling={"tolerations": [{"operator": "X"}]})),
+    Case("a volume near odd nodes", "/v1/persistentvolumes", named("as", spec={
+        "capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce"], "hostPath": {"path": "/a"},
+        "volumeAttributesClassName": "a",
+        "nodeAffinity": {"required": {"nodeSelectorTerms": [{"matchExpressions": [{"key": "a", "operator": "X"}]}]}}})),
+]  # fmt: skip
+"""Fields that the server drops, and the rules that were found while looking for them."""
+CHANGED_PODS = [
+    _annotation("AppArmor annotation removed", "container.apparmor.security.beta.kubernetes.io/c", None),
+    _annotation("AppArmor annotation changed", "container.apparmor.security.beta.kubernetes.io/c", "runtime/default"),
+    _annotation("AppArmor annotation added", "container.apparmor.security.beta.kubernetes.io/d", "runtime/default"),
+    _annotation("mirror annotation added", "kubernetes.io/config.mirror", "x"),
+    _annotation("deletion cost in words", "controller.kubernetes.io/pod-deletion-cost", "x"),
+    _annotation("seccomp annotation added", "seccomp.security.alpha.kubernetes.io/pod", "x"),
+    Case(
+        "a signal added",
+        "v1/pods",
+        _DEBUGGED,
+        {"spec": {"containers": [{**CONTAINER, "lifecycle": {"stopSignal": "SIGTERM"}}]}},
+    ),
+    _debugged("debugged"),
+    _debugged("debugged with a target", targetContainerName="c"),
+    _debugged("debugged with an unknown target", targetContainerName="q"),
+    _debugged("debugged under the same name", name="c"),
+    _debugged("debugged without a name", name="", image=""),
+    _debugged("debugged as an odd user", securityContext={"runAsUser": -1}),
+    _debugged("debugged with a mount", volumeMounts=[{"name": "z", "mountPath": "/a", "subPath": "b"}]),
+    _debugged(
+        "debugged by a server",
+        image=" d",
+        ports=[{"containerPort": 80}],
+        resources={"limits": {"cpu": "1"}},
+        livenessProbe={"exec": {"command": ["a"]}},
+        lifecycle={"preStop": {"exec": {"command": ["a"]}}},
+    ),
+]
 
 CASES = [
     *MINIMAL,
@@ -1090,4 +1181,6 @@ CASES = [
     *FULL,
     *LABELLED,
     *DELETED,
+    *DISABLED,
+    *CHANGED_PODS,
 ]

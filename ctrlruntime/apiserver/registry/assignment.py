@@ -5,15 +5,20 @@ Takes the stored form of an object that was defaulted and changes it in place; i
 
 from __future__ import annotations
 
+from typing import Final
+
 from ctrlruntime.apiserver import failures
 from ctrlruntime.apiserver.failures import forbidden_field
 from ctrlruntime.apiserver.interfaces import API, Document
 from ctrlruntime.apiserver.registry import services
 from ctrlruntime.apiserver.registry.conversions import drop_v1_annotations
 from ctrlruntime.apiserver.registry.device_rules import ADMIN_LABEL, first_with_admin_access
+from ctrlruntime.apiserver.registry.storage_validation import settle_data_source
 from ctrlruntime.apiserver.registry.trees import ensure_spec, put
 from ctrlruntime.apiserver.registry.values import spec_of
 from ctrlruntime.apiserver.registry.workload_defaults import TEMPLATE_GENERATION
+
+_OTHER_OVERHEAD: Final = "pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead"
 
 
 def assign(group: str, kind: str, document: Document, api: API, *, old: Document | None = None) -> None:
@@ -35,8 +40,10 @@ def assign(group: str, kind: str, document: Document, api: API, *, old: Document
             ensure_spec(document).setdefault("finalizers", ["kubernetes"])
         case ("", "Node") if old is None:
             _assign_node(document)
-        case ("", "PersistentVolumeClaim") if old is None:
-            _protect(document, "kubernetes.io/pvc-protection")
+        case ("", "PersistentVolumeClaim"):
+            settle_data_source(ensure_spec(document), spec_of(old))
+            if old is None:
+                _protect(document, "kubernetes.io/pvc-protection")
         case ("", "PersistentVolume") if old is None:
             _protect(document, "kubernetes.io/pv-protection")
             moment = document["metadata"].get("creationTimestamp")
@@ -67,7 +74,7 @@ def confirm_account(document: Document, api: API) -> None:
     spec["serviceAccountName"] = spec["serviceAccount"] = name
     if api.get("", "serviceaccounts", namespace, name) is None:
         why = f'error looking up service account {namespace}/{name}: serviceaccount "{name}" not found'
-        raise failures.forbidden("pods", "", str(metadata.get("name", "")), why)
+        raise _forbidden_pod(document, why)
 
 
 def _assign_pod(document: Document, api: API, old: Document | None) -> None:
@@ -83,13 +90,90 @@ def _assign_pod(document: Document, api: API, old: Document | None) -> None:
     for key in ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"):
         if not any(_tolerates(toleration, key) for toleration in tolerations):
             tolerations.append({"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300})
+    if old is None:
+        _assign_runtime(document, spec, api)
+
+
+def _assign_runtime(document: Document, spec: Document, api: API) -> None:
+    """Set the overhead of a runtime class and where its Pods may run (plugin/pkg/admission/runtimeclass/admission.go)."""
+    fixed, scheduling = _runtime_of(document, spec, api)
+    if fixed is not None:
+        if spec.get("overhead") not in (None, {}, fixed):
+            raise _forbidden_pod(document, _OTHER_OVERHEAD)
+        spec["overhead"] = dict(fixed)
+    selector, wanted = spec.get("nodeSelector") or {}, scheduling.get("nodeSelector") or {}
+    for key, value in wanted.items():
+        if selector.get(key, value) != value:
+            why = (
+                f"runtimeClass.scheduling.nodeSelector[{key}] = {value}; pod.spec.nodeSelector[{key}] = {selector[key]}"
+            )
+            raise _forbidden_pod(document, f"conflict: {why}")
+    if wanted:
+        spec["nodeSelector"] = {**selector, **wanted}
+    if scheduling:
+        spec["tolerations"] = _without_contained([*spec["tolerations"], *(scheduling.get("tolerations") or ())])
+
+
+def _runtime_of(document: Document, spec: Document, api: API) -> tuple[Document | None, Document]:
+    """Return the overhead and the scheduling of a Pod's runtime class. Raises: Forbidden when the class is not there."""
+    name = spec.get("runtimeClassName")
+    if name == "":
+        raise failures.plain_internal("resource name may not be empty")
+    chosen = api.get("node.k8s.io", "runtimeclasses", "", name) if name else {}
+    if chosen is None:
+        raise _forbidden_pod(document, f'pod rejected: RuntimeClass "{name}" not found')
+    return (chosen.get("overhead") or {}).get("podFixed"), chosen.get("scheduling") or {}
+
+
+def _without_contained(tolerations: list[Document]) -> list[Document]:
+    """Leave out tolerations that others contain (MergeTolerations in pkg/util/tolerations)."""
+    kept: list[Document] = []
+    for index, one in enumerate(tolerations):
+        later = (other for other in tolerations[index + 1 :] if other != one)
+        if not any(_contains(other, one) for other in (*kept, *later)):
+            kept.append(one)
+    return kept
+
+
+def _contains(whole: Document, part: Document) -> bool:
+    if whole == part:
+        return True
+    seconds = whole.get("tolerationSeconds")
+    is_everything = not whole.get("key") and whole.get("operator") == "Exists"
+    if not is_everything and whole.get("key") != part.get("key"):
+        return False
+    if whole.get("effect") and whole["effect"] != part.get("effect"):
+        return False
+    if (
+        whole.get("effect") == "NoExecute"
+        and seconds is not None
+        and part.get("tolerationSeconds", seconds + 1) > seconds
+    ):
+        return False
+    is_equal = part.get("operator") == "Equal" and part.get("value") == whole.get("value")
+    return whole.get("operator") == "Exists" or is_equal
+
+
+def confirm_overhead(document: Document, api: API) -> None:
+    """Check that the overhead of a Pod is that of its runtime class, after webhooks and validation. Raises: Forbidden."""
+    fixed, _ = _runtime_of(document, document["spec"], api)
+    overhead = document["spec"].get("overhead")
+    if fixed is not None and fixed != overhead:
+        raise _forbidden_pod(document, _OTHER_OVERHEAD)
+    if fixed is None and overhead is not None:
+        why = "pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead"
+        raise _forbidden_pod(document, why)
+
+
+def _forbidden_pod(document: Document, why: str) -> Exception:
+    return failures.forbidden("pods", "", str(document["metadata"].get("name", "")), why)
 
 
 def _assign_priority(document: Document, spec: Document, api: API) -> None:
-    name, pod = str(spec.get("priorityClassName", "")), str(document["metadata"].get("name", ""))
+    name = str(spec.get("priorityClassName", ""))
     chosen = _priority_class_of(name, api)
     if name and chosen is None:
-        raise failures.forbidden("pods", "", pod, f"no PriorityClass with name {name} was found")
+        raise _forbidden_pod(document, f"no PriorityClass with name {name} was found")
     if chosen is not None:
         spec["priorityClassName"] = chosen["metadata"]["name"]
     value = int(chosen["value"]) if chosen else 0
@@ -101,11 +185,8 @@ def _assign_priority(document: Document, spec: Document, api: API) -> None:
         given = spec.get(field)
         if given is not None and given != computed:
             why = f"priority admission controller computed {computed} from the given PriorityClass name"
-            raise failures.forbidden("pods", "", pod, f"{kind} ({given}) must not be provided in pod spec; {why}")
+            raise _forbidden_pod(document, f"{kind} ({given}) must not be provided in pod spec; {why}")
         spec[field] = computed
-    runtime = spec.get("runtimeClassName")
-    if runtime and api.get("node.k8s.io", "runtimeclasses", "", runtime) is None:
-        raise failures.forbidden("pods", "", pod, f'pod rejected: RuntimeClass "{runtime}" not found')
 
 
 def _priority_class_of(name: str, api: API) -> Document | None:

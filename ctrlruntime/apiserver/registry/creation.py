@@ -13,10 +13,11 @@ from ctrlruntime.apiserver import failures
 from ctrlruntime.apiserver.encoding import settle_numbers, timestamp
 from ctrlruntime.apiserver.interfaces import API, NAMESPACES, PODS, Document
 from ctrlruntime.apiserver.registry import signing_requests
-from ctrlruntime.apiserver.registry.assignment import assign, confirm_account
+from ctrlruntime.apiserver.registry.assignment import assign, confirm_account, confirm_overhead
 from ctrlruntime.apiserver.registry.extensions import WriteExtensions
 from ctrlruntime.apiserver.registry.metadata import generated_name
 from ctrlruntime.apiserver.registry.object_validation import validate_object
+from ctrlruntime.apiserver.registry.pod_annotations import adopt_app_armor, merge_label_keys
 from ctrlruntime.apiserver.registry.preparation import prepare_create, restore_defaults
 from ctrlruntime.apiserver.registry.reading import read, set_namespace
 from ctrlruntime.apiserver.registry.records import Records
@@ -79,12 +80,18 @@ class Creation:
             metadata["name"] = self._free_name(pending.table, metadata)
         uid = str(uuid.UUID(int=self._rng.getrandbits(128), version=4))
         prepare_create(resource, pending.strategy, document, uid=uid, moment=timestamp(self._now()))
+        is_pod = not resource.is_custom and resource.stored_as == PODS
+        if is_pod:
+            merge_label_keys(document)
+            pending.options.warnings.extend(adopt_app_armor(document))
         restore_defaults(resource, document)
-        if not resource.is_custom and resource.stored_as != PODS:
+        if not resource.is_custom and not is_pod:
             assign(resource.group, resource.kind, document, self._api)
         hook = self._extensions.hook_of(resource)
         hook.prepare(document, None)
         validate_object(pending, hook)
+        if is_pod:
+            confirm_overhead(document, self._api)
 
     def store(self, pending: Pending) -> Written:
         """Swap the record in, from the last look at the table on. Raises: AlreadyExists, and what `begin` raises of namespaces."""

@@ -7,9 +7,14 @@ from random import Random
 
 from ctrlruntime.apiserver.failures import forbidden_field, invalid_value, required
 from ctrlruntime.apiserver.interfaces import Document
-from ctrlruntime.apiserver.registry.values import key_problems, label_problems, labels_causes, subdomain_problems
+from ctrlruntime.apiserver.registry.values import (
+    annotations_causes,
+    key_problems,
+    label_problems,
+    labels_causes,
+    subdomain_problems,
+)
 from ctrlruntime.errors import StatusCause
-from ctrlruntime.selector import utf8_length
 
 _ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
 _LABEL_NAMED = frozenset({("", "Namespace"), ("", "Service"), ("apps", "StatefulSet")})
@@ -24,7 +29,6 @@ _PATH_SEGMENT = frozenset(
         ("apiregistration.k8s.io", "APIService"),
     }
 )
-_ANNOTATIONS_LIMIT = 262_144
 _STANDARD_FINALIZERS = frozenset({"kubernetes", "orphan", "foregroundDeletion"})
 
 
@@ -73,7 +77,7 @@ def metadata_causes(metadata: Document, name_problems: Callable[[str], list[str]
     if type(generation) is int and generation < 0:
         causes.append(invalid_value("metadata.generation", generation, "must be greater than or equal to 0"))
     causes.extend(labels_causes(metadata.get("labels"), "metadata.labels"))
-    causes.extend(_annotations(metadata.get("annotations")))
+    causes.extend(annotations_causes(metadata.get("annotations"), "metadata.annotations"))
     if metadata.get("ownerReferences"):
         causes.extend(_owners(metadata["ownerReferences"]))
     for finalizer in metadata.get("finalizers") or ():
@@ -146,18 +150,6 @@ def identity_causes(metadata: Document, old: Document) -> list[StatusCause]:
         if metadata.get(key) and metadata[key] != old.get(key)
     ]
     return changed * 2  # it is looked at twice, and said twice
-
-
-def _annotations(annotations: dict[str, str] | None) -> list[StatusCause]:
-    causes: list[StatusCause] = []
-    size = 0
-    for key, value in (annotations or {}).items():
-        causes.extend(invalid_value("metadata.annotations", key, problem) for problem in key_problems(key.lower()))
-        size += utf8_length(key) + utf8_length(value)
-    if size > _ANNOTATIONS_LIMIT:
-        text = f"Too long: may not be more than {_ANNOTATIONS_LIMIT} bytes"
-        causes.append(StatusCause("FieldValueTooLong", text, "metadata.annotations"))
-    return causes
 
 
 def _owners(owners: list[Document]) -> list[StatusCause]:

@@ -236,6 +236,11 @@ def _endpoint_address_causes(address: Document, path: str) -> Iterator[StatusCau
         yield invalid_value(f"{path}.ip", text, "must be a valid IP address")
 
 
+def endpoint_slice_warnings(document: Document) -> Iterator[str]:
+    if document.get("addressType") == "FQDN":
+        yield "spec.addressType: FQDN endpoints are deprecated"
+
+
 def endpoint_slice_causes(document: Document, old: Document | None) -> Iterator[StatusCause]:
     kind = document.get("addressType", "")
     if not kind:

@@ -38,7 +38,7 @@ def amounts_of(tree: Document, side: str) -> Amounts:
     return inner(tree, "resources", side) or {}
 
 
-def all_containers(spec: Document, side: str) -> dict[str, str]:
+def total_of(spec: Document, side: str) -> dict[str, str]:
     """Return what all containers need at the same time: those that run, or an init container and the sidecars before it.
 
     See AggregateContainerRequests in component-helpers' resource/helpers.go.

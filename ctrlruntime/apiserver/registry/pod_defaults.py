@@ -9,13 +9,13 @@ from typing import Final
 
 from ctrlruntime.apiserver.interfaces import Document
 from ctrlruntime.apiserver.registry.pod_amounts import (
-    all_containers,
     amounts_of,
     is_huge_pages,
     is_of_pods,
     may_exceed,
     qos_class,
     round_up,
+    total_of,
 )
 from ctrlruntime.apiserver.registry.trees import ensure_spec, inner, items, put
 
@@ -89,12 +89,12 @@ def _own_resources(spec: Document) -> None:
     if resources is None or not (resources.get("limits") or resources.get("requests")):
         return
     limits, requests = dict(amounts_of(spec, "limits")), dict(amounts_of(spec, "requests"))
-    for name, text in all_containers(spec, "limits").items():
+    for name, text in total_of(spec, "limits").items():
         if is_huge_pages(name) and name not in requests:
             limits.setdefault(name, text)
     if limits:
         resources["limits"] = limits
-        for name, text in all_containers(spec, "requests").items():
+        for name, text in total_of(spec, "requests").items():
             if is_of_pods(name) and may_exceed(name):
                 requests.setdefault(name, text)
         for name, text in limits.items():

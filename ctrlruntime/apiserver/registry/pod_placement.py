@@ -19,6 +19,7 @@ from ctrlruntime.apiserver.registry.values import (
     label_causes,
     qualified_name_causes,
     selector_causes,
+    subdomain_causes,
 )
 from ctrlruntime.errors import StatusCause
 from ctrlruntime.selector import label_value_problems
@@ -53,16 +54,20 @@ def _weight_causes(weighted: Document, path: str) -> Iterator[StatusCause]:
 
 
 def _node_affinity_causes(affinity: Document, path: str) -> Iterator[StatusCause]:
-    needed = inner(affinity, _NEEDED)
-    if needed is not None and not needed.get("nodeSelectorTerms"):
-        yield required(f"{path}.{_NEEDED}.nodeSelectorTerms", "must have at least one node selector term")
-    for index, term in enumerate(items(needed or {}, "nodeSelectorTerms")):
-        yield from _node_term_causes(term, f"{path}.{_NEEDED}.nodeSelectorTerms[{index}]", checks_values=True)
+    yield from node_selector_causes(inner(affinity, _NEEDED), f"{path}.{_NEEDED}")
     for index, weighted in enumerate(items(affinity, _PREFERRED)):
         where = f"{path}.{_PREFERRED}[{index}]"
         yield from _weight_causes(weighted, where)
         preference = inner(weighted, "preference") or {}
         yield from _node_term_causes(preference, f"{where}.preference", checks_values=False)
+
+
+def node_selector_causes(selector: Document | None, path: str) -> Iterator[StatusCause]:
+    """Which nodes a Pod needs, or a PersistentVolume."""
+    if selector is not None and not selector.get("nodeSelectorTerms"):
+        yield required(f"{path}.nodeSelectorTerms", "must have at least one node selector term")
+    for index, term in enumerate(items(selector or {}, "nodeSelectorTerms")):
+        yield from _node_term_causes(term, f"{path}.nodeSelectorTerms[{index}]", checks_values=True)
 
 
 def _node_term_causes(term: Document, path: str, *, checks_values: bool) -> Iterator[StatusCause]:
@@ -82,6 +87,9 @@ def _node_term_causes(term: Document, path: str, *, checks_values: bool) -> Iter
             yield required(f"{where}.values", text)
         if key != "metadata.name":
             yield invalid_value(f"{where}.key", key, "not a valid field selector key")
+        else:
+            for number, value in enumerate(values):
+                yield from subdomain_causes(value, f"{where}.values[{number}]")
 
 
 def _requirement_causes(requirement: Document, path: str) -> Iterator[StatusCause]:
@@ -106,6 +114,7 @@ def _pod_term_causes(term: Document, path: str) -> Iterator[StatusCause]:
         yield from selector_causes(term.get(name), f"{path}.{name}")
     for namespace in term.get("namespaces") or ():
         yield from label_causes(namespace, f"{path}.namespace")
+    yield from _label_key_causes(term, path)
     if not term.get("topologyKey"):
         yield required(f"{path}.topologyKey", "can not be empty")
     yield from qualified_name_causes(term.get("topologyKey", ""), f"{path}.topologyKey")
@@ -130,9 +139,30 @@ def _spread_causes(constraint: Document, path: str, others: Sequence[Document]) 
     for name in ("nodeAffinityPolicy", "nodeTaintsPolicy"):
         if constraint.get(name) is not None:
             yield from choice_causes(constraint[name], f"{path}.{name}", ("Honor", "Ignore"))
-    if constraint.get("matchLabelKeys") and constraint.get("labelSelector") is None:
-        yield forbidden_field(f"{path}.matchLabelKeys", "must not be specified when labelSelector is not set")
+    yield from _label_key_causes(constraint, path)
     yield from selector_causes(constraint.get("labelSelector"), f"{path}.labelSelector")
+
+
+def _label_key_causes(term: Document, path: str) -> Iterator[StatusCause]:
+    """Labels whose values a Pod adds to the selector (ValidateMatchLabelKeysAndMismatchLabelKeys)."""
+    selector, keys = inner(term, "labelSelector"), term.get("matchLabelKeys") or []
+    others = term.get("mismatchLabelKeys") or []
+    for field, listed in (("matchLabelKeys", keys), ("mismatchLabelKeys", others)):
+        if listed and selector is None:
+            yield forbidden_field(f"{path}.{field}", "must not be specified when labelSelector is not set")
+            continue
+        for index, key in enumerate(listed):
+            yield from qualified_name_causes(key, f"{path}.{field}[{index}]")
+    seen = set((selector or {}).get("matchLabels") or ())
+    for requirement in items(selector or {}, "matchExpressions"):
+        key = requirement.get("key", "")
+        if key in keys and key in seen:  # once for the value that was added, and once more
+            yield invalid_value(f"{path}[{keys.index(key)}]", key, "exists in both matchLabelKeys and labelSelector")
+        seen.add(key)
+    for index, key in enumerate(keys):
+        if key in others:
+            text = "exists in both matchLabelKeys and mismatchLabelKeys"
+            yield invalid_value(f"{path}.matchLabelKeys[{index}]", key, text)
 
 
 def toleration_causes(toleration: Document, path: str) -> Iterator[StatusCause]:

@@ -12,12 +12,12 @@ from ctrlruntime.apiserver.registry.pod_amounts import (
     COMPUTE,
     HUGE_PAGES,
     Amounts,
-    all_containers,
     amounts_of,
     is_huge_pages,
     is_native,
     is_of_pods,
     may_exceed,
+    total_of,
 )
 from ctrlruntime.apiserver.registry.trees import inner, items
 from ctrlruntime.apiserver.registry.values import (
@@ -26,6 +26,7 @@ from ctrlruntime.apiserver.registry.values import (
     key_problems,
     label_causes,
     qualified_name_causes,
+    subdomain_causes,
 )
 from ctrlruntime.errors import StatusCause
 
@@ -53,15 +54,20 @@ _NameRule: TypeAlias = Callable[[str, str], Iterator[StatusCause]]
 
 def resource_name_causes(name: str, path: str, what: str) -> Iterator[StatusCause]:
     """The name of a resource amount (validateContainerResourceName in pkg/apis/core/validation/validation.go)."""
-    yield from qualified_name_causes(name, path)
+    yield from _any_name_causes(name, path)
     if is_huge_pages(name) or name in _OF_CONTAINERS:
         return
     if "/" not in name:
-        if name not in _OF_QUOTAS and not name.startswith(f"requests.{HUGE_PAGES}"):
-            yield invalid_value(path, name, "must be a standard resource type or fully qualified")
         yield invalid_value(path, name, f"must be a standard resource for {what}")
     elif not is_native(name) and not _is_extended(name):
         yield invalid_value(path, name, "doesn't follow extended resource name standard")
+
+
+def _any_name_causes(name: str, path: str) -> Iterator[StatusCause]:
+    if key_problems(name):
+        yield from qualified_name_causes(name, path)
+    elif "/" not in name and name not in _OF_QUOTAS and not name.removeprefix("requests.").startswith(HUGE_PAGES):
+        yield invalid_value(path, name, "must be a standard resource type or fully qualified")
 
 
 def _is_extended(name: str) -> bool:
@@ -69,7 +75,16 @@ def _is_extended(name: str) -> bool:
 
 
 def container_resource_causes(container: Document, path: str) -> Iterator[StatusCause]:
-    return _amount_causes(container, path, lambda name, where: resource_name_causes(name, where, "containers"))
+    return _amount_causes(container, f"{path}.resources", _container_name_causes)
+
+
+def overhead_causes(amounts: Amounts | None, path: str) -> Iterator[StatusCause]:
+    """What a Pod needs in addition to its containers, or what a RuntimeClass says about that (validateOverhead)."""
+    return _amount_causes({"resources": {"limits": amounts or {}}}, path, _container_name_causes)
+
+
+def _container_name_causes(name: str, path: str) -> Iterator[StatusCause]:
+    return resource_name_causes(name, path, "containers")
 
 
 def pod_resource_causes(spec: Document, path: str) -> Iterator[StatusCause]:
@@ -82,7 +97,8 @@ def pod_resource_causes(spec: Document, path: str) -> Iterator[StatusCause]:
         return
     if resources.get("claims") is not None:
         yield forbidden_field(f"{path}.resources.claims", "claims may not be set for Resources at pod-level")
-    yield from _amount_causes(spec, path, _pod_name_causes)
+    yield from claim_name_causes(spec, path, spec)
+    yield from _amount_causes(spec, f"{path}.resources", _pod_name_causes)
     yield from _too_small_causes(spec, path, "requests", lambda _: True)
     yield from _too_small_causes(spec, path, "limits", is_huge_pages)
     limits = amounts_of(spec, "limits")
@@ -105,49 +121,63 @@ def pod_claim_causes(spec: Document, path: str) -> Iterator[StatusCause]:
         else:
             yield from label_causes(name, f"{where}.name")
         seen.add(name)
-        given = [claim.get(field) is not None for field in ("resourceClaimName", "resourceClaimTemplateName")]
+        given = [field for field in ("resourceClaimName", "resourceClaimTemplateName") if claim.get(field) is not None]
         shown = go_struct(claim, "Name", "ResourceClaimName", "ResourceClaimTemplateName")
-        if all(given):
+        if len(given) > 1:
             text = "at most one of `resourceClaimName` or `resourceClaimTemplateName` may be specified"
             yield invalid_value(where, shown, text)
-        elif not any(given):
+        elif not given:
             yield invalid_value(where, shown, "must specify one of: `resourceClaimName`, `resourceClaimTemplateName`")
+        for field in given:
+            yield from subdomain_causes(claim[field], f"{where}.{field}")
 
 
 def claim_name_causes(container: Document, path: str, spec: Document) -> Iterator[StatusCause]:
-    names = [claim.get("name") for claim in items(spec, "resourceClaims")]
+    """The claims that a container names (validateResourceClaimNames)."""
+    names = sorted({str(claim["name"]) for claim in items(spec, "resourceClaims") if claim.get("name")})
     seen: set[tuple[str, str]] = set()
     for index, claim in enumerate(items(inner(container, "resources") or {}, "claims")):
-        where, name, request = f"{path}.resources.claims[{index}]", claim.get("name", ""), claim.get("request", "")
+        where, name, request = (
+            f"{path}.resources.claims[{index}]",
+            str(claim.get("name", "")),
+            str(claim.get("request", "")),
+        )
         if not name:
-            yield required(f"{where}.name")
-        elif (name, request) in seen:
-            yield duplicate(where, f"{name}/{request}" if request else name)
-        elif name not in names:
+            yield required(where)
+            continue
+        if (name, "") in seen:
+            yield duplicate(where, name)
+        else:
+            if request:
+                yield from label_causes(request, f"{where}.request")
+            if (name, request) in seen:
+                yield duplicate(where, f"{name}/{request}")
+            elif not request:
+                yield from (duplicate(where, name) for other, _ in seen if other == name)
+            seen.add((name, request))
+        if name not in names:
             text = "must be one of the names in pod.spec.resourceClaims"
-            more = "" if names else " which is empty"
+            more = f": {', '.join(names)}" if names else " which is empty"
             yield StatusCause("FieldValueNotFound", f'Not found: "{name}": {text}{more}', where)
-        seen.add((str(name), str(request)))
 
 
 def _too_small_causes(spec: Document, path: str, side: str, counts: Callable[[str], bool]) -> Iterator[StatusCause]:
     own = amounts_of(spec, side)
-    for name, text in all_containers(spec, side).items():
+    for name, text in total_of(spec, side).items():
         if name in own and counts(name) and parse(text) > parse(own[name]):
             message = f"must be greater than or equal to aggregate container {side} of {text}"
             yield invalid_value(f"{path}.resources.{side}[{name}]", own[name], message)
 
 
 def _pod_name_causes(name: str, path: str) -> Iterator[StatusCause]:
-    if key_problems(name):
-        yield from qualified_name_causes(name, path)
-    elif not is_of_pods(name):
+    found = list(_any_name_causes(name, path))
+    yield from found
+    if not found and not is_of_pods(name):
         yield not_supported(path, name, ("cpu", HUGE_PAGES, "memory"))
 
 
 def _amount_causes(tree: Document, path: str, name_causes: _NameRule) -> Iterator[StatusCause]:
     limits, requests = amounts_of(tree, "limits"), amounts_of(tree, "requests")
-    path = f"{path}.resources"
     for side, amounts in (("limits", limits), ("requests", requests)):
         for name, text in amounts.items():
             where = f"{path}.{side}[{name}]"

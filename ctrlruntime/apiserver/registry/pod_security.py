@@ -6,12 +6,13 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from ctrlruntime.apiserver.failures import duplicate, forbidden_field, invalid_value, not_supported, required
+from ctrlruntime.apiserver.failures import duplicate, forbidden_field, invalid_value, required, too_long
 from ctrlruntime.apiserver.interfaces import Document
-from ctrlruntime.apiserver.registry.trees import inner, items
-from ctrlruntime.apiserver.registry.values import choice_causes, go_struct
-from ctrlruntime.apiserver.registry.volume_validation import relative_path_causes
+from ctrlruntime.apiserver.registry.pod_systems import windows_causes
+from ctrlruntime.apiserver.registry.trees import all_containers, inner, items
+from ctrlruntime.apiserver.registry.values import choice_causes, go_struct, relative_path_causes
 from ctrlruntime.errors import StatusCause
+from ctrlruntime.selector import utf8_length
 
 _ID_RANGE: Final = "must be between 0 and 2147483647, inclusive"
 _FIELDS: Final = (
@@ -35,7 +36,13 @@ _CHOICES: Final = {
     "seLinuxChangePolicy": ("Recursive",),
     "supplementalGroupsPolicy": ("Merge", "Strict"),
 }
-_PROFILES: Final = ("Localhost", "RuntimeDefault", "Unconfined")
+PROFILES: Final = ("Localhost", "RuntimeDefault", "Unconfined")
+_LONGEST_FILE: Final = 4095
+_OF_HOSTS: Final = (
+    ("hostNetwork", ("net.",)),
+    ("hostIPC", ("kernel.sem", "kernel.shm", "kernel.msg", "fs.mqueue.")),
+)
+"""Settings of the kernel that a Pod shares with the node: the field that says so, and how their names begin."""
 _WITHOUT_OWN_USERS: Final = (("hostNetwork", "hostNetwork"), ("hostPID", "HostPID"), ("hostIPC", "HostIPC"))
 
 
@@ -48,16 +55,19 @@ def pod_security_causes(spec: Document, path: str) -> Iterator[StatusCause]:
     if spec.get("shareProcessNamespace") and spec.get("hostPID"):
         text = "ShareProcessNamespace and HostPID cannot both be enabled"
         yield invalid_value(f"{where}.shareProcessNamespace", True, text)
-    yield from _sysctl_causes(context, f"{where}.sysctls")
+    yield from _sysctl_causes(context, f"{where}.sysctls", spec)
     for name, choices in _CHOICES.items():
         if context.get(name) is not None:
             yield from choice_causes(context[name], f"{where}.{name}", choices)
-    yield from _app_armor_causes(context.get("appArmorProfile"), f"{where}.appArmorProfile")
-    yield from _seccomp_causes(context.get("seccompProfile"), f"{where}.seccompProfile")
+    yield from profile_causes(context, where)
+    yield from windows_causes(context, where)
     if spec.get("hostUsers") is False:
         for field, shown in _WITHOUT_OWN_USERS:
             if spec.get(field):
                 yield forbidden_field(f"{path}.{shown}", "when `hostUsers` is false")
+        for place, container in all_containers(spec, path):
+            if container.get("volumeDevices"):
+                yield forbidden_field(f"{place}.volumeDevices", "when `hostUsers` is false")
 
 
 def container_security_causes(context: Document, path: str, *, has_host_users: bool) -> Iterator[StatusCause]:
@@ -68,18 +78,20 @@ def container_security_causes(context: Document, path: str, *, has_host_users: b
         yield from choice_causes(mount, f"{path}.procMount", ("Default", "Unmasked"))
         if has_host_users and mount == "Unmasked":
             yield invalid_value(f"{path}.procMount", mount, "`hostUsers` must be false to use `Unmasked`")
-    yield from _seccomp_causes(context.get("seccompProfile"), f"{path}.seccompProfile")
-    yield from _app_armor_causes(context.get("appArmorProfile"), f"{path}.appArmorProfile")
+    yield from profile_causes(context, path)
+    yield from windows_causes(context, path)
     if context.get("allowPrivilegeEscalation") is not False:
         return
-    added = (context.get("capabilities") or {}).get("add") or ()
+    capabilities = context.get("capabilities")
+    added = (capabilities or {}).get("add") or ()
+    printed = capabilities and go_struct(capabilities, "Add", "Drop")
     for is_set, what in (
         (context.get("privileged"), "`privileged` to true"),
         ("CAP_SYS_ADMIN" in added, "`capabilities.Add` CAP_SYS_ADMIN"),
     ):
         if is_set:
             text = f"cannot set `allowPrivilegeEscalation` to false and {what}"
-            yield invalid_value(path, go_struct(context, *_FIELDS), text)
+            yield invalid_value(path, {**go_struct(context, *_FIELDS), "Capabilities": printed}, text)
 
 
 def _id_causes(number: int | None, path: str) -> Iterator[StatusCause]:
@@ -87,40 +99,33 @@ def _id_causes(number: int | None, path: str) -> Iterator[StatusCause]:
         yield invalid_value(path, number, _ID_RANGE)
 
 
-def _seccomp_causes(profile: Document | None, path: str) -> Iterator[StatusCause]:
-    if profile is None:
-        return
-    kind, local = profile.get("type", ""), profile.get("localhostProfile")
-    if not kind:
-        yield required(f"{path}.type", "type is required when seccompProfile is set")
-    elif kind not in _PROFILES:
-        yield not_supported(f"{path}.type", kind, _PROFILES)
-    if kind != "Localhost":
-        if local is not None:
-            text = "can only be set when seccomp type is Localhost"
-            yield invalid_value(f"{path}.localhostProfile", go_struct(profile, "Type", "LocalhostProfile"), text)
-    elif local is None:
-        yield required(f"{path}.localhostProfile", "must be set when seccomp type is Localhost")
-    else:
-        yield from relative_path_causes(local, f"{path}.localhostProfile")
+def profile_causes(context: Document, path: str) -> Iterator[StatusCause]:
+    """The profiles of seccomp and of AppArmor (validateSeccompProfileField and ValidateAppArmorProfileField)."""
+    for field, name in (("seccompProfile", "seccomp"), ("appArmorProfile", "AppArmor")):
+        profile, where, is_seccomp = context.get(field), f"{path}.{field}", name == "seccomp"
+        if profile is None:
+            continue
+        kind, local, place = profile.get("type", ""), profile.get("localhostProfile"), f"{where}.localhostProfile"
+        if not kind:
+            yield required(f"{where}.type", f"type is required when {field} is set")
+        else:
+            yield from choice_causes(kind, f"{where}.type", PROFILES)
+        if kind != "Localhost":
+            if local is not None and (is_seccomp or kind in PROFILES):
+                shown = go_struct(profile, "Type", "LocalhostProfile") if is_seccomp else local
+                yield invalid_value(place, shown, f"can only be set when {name} type is Localhost")
+        elif local is None or (not is_seccomp and not local):
+            yield required(place, f"must be set when {name} type is Localhost")
+        elif is_seccomp:
+            yield from relative_path_causes(local, place)
+        else:
+            if local != local.strip():
+                yield invalid_value(place, local, "must not be padded with whitespace")
+            if utf8_length(local) > _LONGEST_FILE:
+                yield too_long(place, _LONGEST_FILE)
 
 
-def _app_armor_causes(profile: Document | None, path: str) -> Iterator[StatusCause]:
-    if profile is None:
-        return
-    kind, local = profile.get("type", ""), profile.get("localhostProfile")
-    if not kind:
-        yield required(f"{path}.type", "type is required when appArmorProfile is set")
-    else:
-        yield from choice_causes(kind, f"{path}.type", _PROFILES)
-    if kind == "Localhost" and not (local or "").strip():
-        yield required(f"{path}.localhostProfile", "must be set when AppArmor type is Localhost")
-    elif kind != "Localhost" and local is not None:
-        text = "can only be set when AppArmor type is Localhost"
-        yield invalid_value(f"{path}.localhostProfile", local, text)
-
-
-def _sysctl_causes(context: Document, path: str) -> Iterator[StatusCause]:
+def _sysctl_causes(context: Document, path: str, spec: Document) -> Iterator[StatusCause]:
     seen: set[str] = set()
     for index, setting in enumerate(items(context, "sysctls")):
         where, name = f"{path}[{index}].name", setting.get("name", "")
@@ -132,4 +137,7 @@ def _sysctl_causes(context: Document, path: str) -> Iterator[StatusCause]:
             )
         elif name in seen:
             yield duplicate(where, name)
+        for field, starts in _OF_HOSTS:
+            if spec.get(field) and name.replace("/", ".").startswith(starts):
+                yield invalid_value(where, name, f"may not be specified when '{field}' is true")
         seen.add(name)

@@ -2,22 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Final
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final
 
-from ctrlruntime.apiserver.failures import duplicate, forbidden_field, invalid_value, required
+from ctrlruntime.apiserver.failures import (
+    duplicate,
+    forbidden_field,
+    invalid_value,
+    required,
+    shown,
+    too_long,
+    too_many,
+)
 from ctrlruntime.apiserver.interfaces import Document
+from ctrlruntime.apiserver.registry.pod_annotations import MIRROR, agreement_causes, annotation_causes, change_causes
 from ctrlruntime.apiserver.registry.pod_placement import placement_causes, toleration_causes
 from ctrlruntime.apiserver.registry.pod_resources import (
     claim_name_causes,
     container_resource_causes,
+    overhead_causes,
     pod_claim_causes,
     pod_resource_causes,
 )
 from ctrlruntime.apiserver.registry.pod_security import container_security_causes, pod_security_causes
+from ctrlruntime.apiserver.registry.pod_systems import system_causes
+from ctrlruntime.apiserver.registry.trees import inner
 from ctrlruntime.apiserver.registry.values import (
     PORT_RANGE,
     address_causes,
+    annotations_causes,
     choice_causes,
     label_causes,
     labels_causes,
@@ -42,12 +56,37 @@ _UNCHANGEABLE: Final = (
 
 _MOST_NAME_SERVERS: Final = 3
 _MOST_SEARCHES: Final = 32
+_LONGEST_SEARCHES: Final = 2048
+_LONGEST_NAME: Final = 253
+_SEARCH: Final = r"_?[a-z0-9]([-_a-z0-9]*[a-z0-9])?(\._?[a-z0-9]([-_a-z0-9]*[a-z0-9])?)*"
+_SEARCH_TEXT: Final = (
+    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '_', '-' or '.', and must start and end "
+    "with an alphanumeric character (e.g. 'example.com', regex used for validation is"
+)
+_HEADER_TEXT: Final = (
+    "a valid HTTP header must consist of alphanumeric characters or '-' (e.g. 'X-Header-Name', regex used for validation is "
+    "'[-A-Za-z0-9]+')"
+)
+_NOT_EPHEMERAL: Final = "cannot be set for an Ephemeral Container"
+_NOT_OF_EPHEMERAL: Final = (
+    "ports", "resources", "livenessProbe", "readinessProbe", "startupProbe", "lifecycle", "resizePolicy", "restartPolicy",
+    "restartPolicyRules",
+)  # fmt: skip
+_LONGEST_HOST: Final = 64
+_MOST_RULES: Final = 20
+_MOST_CODES: Final = 255
 _TOLERATION_TEXT: Final = "existing toleration can not be modified except its tolerationSeconds"
 
 
 def pod_causes(document: Document, old: Document | None) -> Iterator[StatusCause]:
     spec: Document = document.get("spec") or {}
+    annotations: Mapping[str, str] = document["metadata"].get("annotations") or {}
+    yield from annotation_causes(annotations, spec, "metadata.annotations")
+    if MIRROR in annotations:
+        text = "static pods do not support resource claims"
+        yield from (forbidden_field("[]", text) for _ in spec.get("resourceClaims") or ())
     if old is not None:
+        yield from change_causes(annotations, old["metadata"].get("annotations") or {})
         yield from _update_causes(spec, old.get("spec") or {})
         return
     if spec.get("ephemeralContainers"):
@@ -55,6 +94,19 @@ def pod_causes(document: Document, old: Document | None) -> Iterator[StatusCause
     yield from pod_spec_causes(spec, "spec", is_pod=True)
     if spec.get("nodeName") and spec.get("schedulingGates"):
         yield forbidden_field("spec.nodeName", "cannot be set until all schedulingGates have been cleared")
+    yield from agreement_causes(annotations, spec, "spec")
+
+
+def template_causes(template: Document, path: str) -> Iterator[StatusCause]:
+    """Yield what is wrong with a template (ValidatePodTemplateSpec)."""
+    metadata: Document = template.get("metadata") or {}
+    spec: Document = template.get("spec") or {}
+    annotations: Mapping[str, str] = metadata.get("annotations") or {}
+    yield from labels_causes(metadata.get("labels"), f"{path}.labels")
+    yield from annotations_causes(annotations, f"{path}.annotations")
+    yield from annotation_causes(annotations, spec, f"{path}.annotations")
+    yield from pod_spec_causes(spec, f"{path}.spec")
+    yield from agreement_causes(annotations, spec, f"{path}.spec")
 
 
 def _update_causes(spec: Document, before: Document) -> Iterator[StatusCause]:
@@ -117,16 +169,22 @@ def pod_spec_causes(spec: Document, path: str, *, is_pod: bool = False) -> Itera
     if not spec.get("containers"):
         yield required(f"{path}.containers")
     running, initial = _indexed(spec, path, "containers"), _indexed(spec, path, "initContainers")
-    yield from _names([container for _, container in (*running, *initial)], "", [w for w, _ in (*running, *initial)])
+    added = _indexed(spec, path, "ephemeralContainers")
+    every = (*running, *initial, *added)
+    yield from _names([container for _, container in every], "", [where for where, _ in every])
     for where, container in running:
         yield from _container_causes(container, where, spec)
+        yield from _restart_causes(container, where, checks_rules=True)
         yield from _lifecycle_causes(container, where, spec)
     yield from _host_port_causes(running)
     for where, container in initial:
-        yield from _init_causes(container, where)
         yield from _container_causes(container, where, spec)
-        yield from _lifecycle_causes(container, where, spec)
+        yield from _init_causes(container, where, spec)
         yield from _host_port_causes([(where, container)])
+    names = {container.get("name") for _, container in (*running, *initial)}
+    for where, container in added:
+        yield from _container_causes(container, where, spec)
+        yield from _ephemeral_causes(container, where, names)
     yield from pod_resource_causes(spec, path)
     yield from pod_claim_causes(spec, path)
     if spec.get("hostNetwork"):
@@ -136,6 +194,8 @@ def pod_spec_causes(spec: Document, path: str, *, is_pod: bool = False) -> Itera
     yield from pod_security_causes(spec, path)
     yield from placement_causes(spec, path)
     yield from _host_causes(spec, path)
+    yield from system_causes(spec, path)
+    yield from overhead_causes(inner(spec, "overhead"), f"{path}.overhead")
     if is_pod:
         yield from _only_pod_causes(spec, path)
     elif spec.get("ephemeralContainers"):
@@ -149,11 +209,12 @@ def _only_pod_causes(spec: Document, path: str) -> Iterator[StatusCause]:
             if source.get("serviceAccountToken") is not None:
                 where = f"{path}.volumes[{index}].projected.sources[{number}].serviceAccountToken"
                 yield forbidden_field(where, "must not be specified when serviceAccountName is not set")
+    for where, volume in _indexed(spec, path, "volumes"):
+        if volume.get("image") is not None and not volume["image"].get("reference"):
+            yield required(f"{where}.image.reference")
     for name in ("containers", "initContainers"):
         for where, container in _indexed(spec, path, name):
-            image = container.get("image") or ""
-            if image != image.strip():
-                yield invalid_value(f"{where}.image", image, "must not have leading or trailing whitespace")
+            yield from _image_causes(container, where)
 
 
 def _policy_causes(spec: Document, path: str) -> Iterator[StatusCause]:
@@ -164,6 +225,10 @@ def _policy_causes(spec: Document, path: str) -> Iterator[StatusCause]:
         yield from choice_causes(policy, f"{path}.restartPolicy", _POLICIES)
     dns = spec.get("dnsPolicy", "ClusterFirst")
     yield from choice_causes(dns, f"{path}.dnsPolicy", ("ClusterFirstWithHostNet", "ClusterFirst", "Default", "None"))
+    if spec.get("preemptionPolicy") is not None:
+        yield from choice_causes(
+            spec["preemptionPolicy"], f"{path}.preemptionPolicy", ("PreemptLowerPriority", "Never")
+        )
     if deadline is not None and not 1 <= deadline < 2**31:
         yield invalid_value(f"{path}.activeDeadlineSeconds", deadline, "must be between 1 and 2147483647, inclusive")
     yield from _dns_causes(spec.get("dnsConfig"), f"{path}.dnsConfig", is_needed=dns == "None")
@@ -187,6 +252,15 @@ def _dns_causes(config: Document | None, path: str, *, is_needed: bool) -> Itera
     searches = config.get("searches") or []
     if len(searches) > _MOST_SEARCHES:
         yield invalid_value(f"{path}.searches", searches, f"must not have more than {_MOST_SEARCHES} search paths")
+    if len(" ".join(searches)) > _LONGEST_SEARCHES:
+        text = f"must not have more than {_LONGEST_SEARCHES} characters (including spaces) in the search list"
+        yield invalid_value(f"{path}.searches", searches, text)
+    for index, search in enumerate(searches):
+        name = search.removesuffix(".")
+        if search != "." and len(name) > _LONGEST_NAME:
+            yield invalid_value(f"{path}.searches[{index}]", name, f"must be no more than {_LONGEST_NAME} characters")
+        if search != "." and not re.fullmatch(_SEARCH, name):
+            yield invalid_value(f"{path}.searches[{index}]", name, f"{_SEARCH_TEXT} '{_SEARCH}')")
     for index, option in enumerate(config.get("options") or ()):
         if not option.get("name"):
             yield required(f"{path}.options[{index}]", "must not be empty")
@@ -195,17 +269,17 @@ def _dns_causes(config: Document | None, path: str, *, is_needed: bool) -> Itera
 def _host_causes(spec: Document, path: str) -> Iterator[StatusCause]:
     if spec.get("serviceAccountName"):
         yield from subdomain_causes(spec["serviceAccountName"], f"{path}.serviceAccountName")
-    if spec.get("hostnameOverride") is not None and spec.get("hostNetwork"):
-        yield forbidden_field(f"{path}.hostnameOverride", "may not be specified when hostNetwork is true")
-    for name in ("nodeName", "priorityClassName", "runtimeClassName", "hostnameOverride"):
+    override, where = spec.get("hostnameOverride"), f"{path}.hostnameOverride"
+    if override is not None:
+        for name in ("setHostnameAsFQDN", "hostNetwork"):
+            if spec.get(name):
+                yield forbidden_field(where, f"may not be specified when {name} is true")
+        if len(override) > _LONGEST_HOST:
+            yield too_long(where, _LONGEST_HOST)
+        yield from subdomain_causes(override, where)
+    for name in ("nodeName", "priorityClassName", "runtimeClassName"):
         if spec.get(name):
             yield from subdomain_causes(spec[name], f"{path}.{name}")
-    if spec.get("os") is not None:
-        name = spec["os"].get("name")
-        if not name:
-            yield required(f"{path}.os.name")
-        else:
-            yield from choice_causes(name, f"{path}.os", ("linux", "windows"))
     for name in ("hostname", "subdomain"):
         if spec.get(name):
             yield from label_causes(spec[name], f"{path}.{name}")
@@ -244,29 +318,53 @@ def _names(items: Sequence[Document], path: str, places: Sequence[str] | None = 
         seen.add(name)
 
 
-def _init_causes(container: Document, path: str) -> Iterator[StatusCause]:
+def _ephemeral_causes(container: Document, path: str, names: set[Any]) -> Iterator[StatusCause]:
+    """What is only for looking at a Pod serves nobody (validateEphemeralContainers)."""
+    yield from _image_causes(container, path)
+    target = container.get("targetContainerName")
+    if target and target not in names:
+        yield StatusCause("FieldValueNotFound", f"Not found: {shown(target)}", f"{path}.targetContainerName")
+    for name in _NOT_OF_EPHEMERAL:
+        if container.get(name) not in (None, {}, []):
+            yield forbidden_field(f"{path}.{name}", _NOT_EPHEMERAL)
+    for index, mount in enumerate(container.get("volumeMounts") or ()):
+        for name in ("subPath", "subPathExpr"):
+            if mount.get(name):
+                yield forbidden_field(f"{path}.volumeMounts[{index}].{name}", _NOT_EPHEMERAL)
+
+
+def _image_causes(container: Document, path: str) -> Iterator[StatusCause]:
+    image = container.get("image") or ""
+    if image != image.strip():
+        yield invalid_value(f"{path}.image", image, "must not have leading or trailing whitespace")
+
+
+def _init_causes(container: Document, path: str, spec: Document) -> Iterator[StatusCause]:
     """Hooks and probes are for init containers that stay."""
+    yield from _restart_causes(container, path, checks_rules=container.get("restartPolicy") is not None)
     if container.get("restartPolicy") == "Always":
+        yield from _lifecycle_causes(container, path, spec)
         return
     for name in ("lifecycle", "livenessProbe", "readinessProbe", "startupProbe"):
         if container.get(name) is not None:
             yield forbidden_field(f"{path}.{name}", "may not be set for init containers without restartPolicy=Always")
+    for index, rule in enumerate(container.get("resizePolicy") or ()):
+        if rule.get("restartPolicy") == "RestartContainer":
+            text = "must not be set to 'RestartContainer' for non-sidecar initContainers"
+            yield invalid_value(f"{path}.resizePolicy[{index}].restartPolicy", "RestartContainer", text)
 
 
 def _container_causes(container: Document, path: str, spec: Document) -> Iterator[StatusCause]:
     image = container.get("image") or ""
     if not image:
         yield required(f"{path}.image")
-    if container.get("restartPolicy") is not None:
-        yield from choice_causes(container["restartPolicy"], f"{path}.restartPolicy", ("Always", "Never", "OnFailure"))
-    elif container.get("restartPolicyRules"):
-        yield required(f"{path}.restartPolicy", "must specify restartPolicy when restart rules are used")
+    yield from _resize_causes(container, path, spec)
     policy = container.get("imagePullPolicy", "")
     yield from choice_causes(policy, f"{path}.imagePullPolicy", ("Always", "IfNotPresent", "Never"))
     message_policy = container.get("terminationMessagePolicy", "File")
     yield from choice_causes(message_policy, f"{path}.terminationMessagePolicy", ("File", "FallbackToLogsOnError"))
     yield from _container_port_causes(container.get("ports") or (), f"{path}.ports")
-    yield from env_causes(container, path)
+    yield from env_causes(container, path, spec)
     yield from mount_causes(container, path, spec)
     yield from device_causes(container, path, spec)
     yield from claim_name_causes(container, path, spec)
@@ -276,6 +374,41 @@ def _container_causes(container: Document, path: str, spec: Document) -> Iterato
         f"{path}.securityContext",
         has_host_users=spec.get("hostUsers") is not False,
     )
+
+
+def _restart_causes(container: Document, path: str, *, checks_rules: bool) -> Iterator[StatusCause]:
+    """When a container is started again (validateContainerRestartPolicy)."""
+    if container.get("restartPolicy") is not None:
+        yield from choice_causes(container["restartPolicy"], f"{path}.restartPolicy", ("Always", "Never", "OnFailure"))
+    elif container.get("restartPolicyRules"):
+        yield required(f"{path}.restartPolicy", "must specify restartPolicy when restart rules are used")
+    rules, where = (container.get("restartPolicyRules") or ()) if checks_rules else (), f"{path}.restartPolicyRules"
+    if len(rules) > _MOST_RULES:
+        yield too_many(where, len(rules), _MOST_RULES)
+    for index, rule in enumerate(rules):
+        place, codes = f"{where}[{index}]", rule.get("exitCodes")
+        yield from choice_causes(rule.get("action", ""), f"{place}.action", ("Restart", "RestartAllContainers"))
+        if codes is None:
+            yield required(f"{place}.exitCodes", "must be specified")
+            continue
+        yield from choice_causes(codes.get("operator", ""), f"{place}.exitCodes.operator", ("In", "NotIn"))
+        if len(codes.get("values") or ()) > _MOST_CODES:
+            yield too_many(f"{place}.exitCodes.values", len(codes["values"]), _MOST_CODES)
+
+
+def _resize_causes(container: Document, path: str, spec: Document) -> Iterator[StatusCause]:
+    """What becomes of a container as its resources change (validateResizePolicy)."""
+    seen: set[str] = set()
+    where = f"{path}.resizePolicy"
+    for index, rule in enumerate(container.get("resizePolicy") or ()):
+        name, policy = rule.get("resourceName", ""), rule.get("restartPolicy", "")
+        if name in seen:
+            yield duplicate(f"{where}[{index}]", name)
+        seen.add(name)
+        for value, choices in ((name, ("cpu", "memory")), (policy, ("NotRequired", "RestartContainer"))):
+            yield from choice_causes(value, where, choices) if value else (required(where),)
+        if spec.get("restartPolicy") == "Never" and policy != "NotRequired":
+            yield invalid_value(where, policy, "must be 'NotRequired' when pod `restartPolicy` is 'Never'")
 
 
 def _lifecycle_causes(container: Document, path: str, spec: Document) -> Iterator[StatusCause]:
@@ -326,6 +459,9 @@ def _handler_causes(tree: Document, path: str) -> Iterator[StatusCause]:
             case "httpGet":
                 yield from port_or_name_causes(action.get("port", 0), f"{where}.port")
                 yield from choice_causes(action.get("scheme", "HTTP"), f"{where}.scheme", ("HTTP", "HTTPS"))
+                for header in action.get("httpHeaders") or ():
+                    if not re.fullmatch(r"[-A-Za-z0-9]+", header.get("name", "")):
+                        yield invalid_value(f"{where}.httpHeaders", header.get("name", ""), _HEADER_TEXT)
             case "tcpSocket" | "grpc":
                 yield from port_or_name_causes(action.get("port", 0), f"{where}.port")
             case _:

@@ -10,7 +10,14 @@ from typing import Any, Final
 from ctrlruntime.apiserver.interfaces import Document
 from ctrlruntime.apiserver.quantity import canonical, parse
 from ctrlruntime.apiserver.registry.pod_amounts import Amounts, amounts_of
-from ctrlruntime.apiserver.registry.trees import inner, items
+from ctrlruntime.apiserver.registry.pod_annotations import (
+    APP_ARMOR,
+    APP_ARMOR_TEXT,
+    SECCOMP,
+    SECCOMP_OF_POD,
+    profile_of,
+)
+from ctrlruntime.apiserver.registry.trees import all_containers, inner, items
 from ctrlruntime.apiserver.registry.values import label_problems
 from ctrlruntime.selector import label_value_problems
 
@@ -41,14 +48,7 @@ _OLD_VOLUMES: Final[Mapping[str, tuple[str, str]]] = {
     "rbd": ("rbd", "deprecated in v1.28, non-functional in v1.31+"),
 }
 """Sources of volumes: the name that warnings give them, and what they say."""
-_SECCOMP: Final = ("seccomp.security.alpha.kubernetes.io/pod", "container.seccomp.security.alpha.kubernetes.io/")
 _SECCOMP_TEXT: Final = 'non-functional in v1.27+; use the "seccompProfile" field instead'
-_APP_ARMOR: Final = "container.apparmor.security.beta.kubernetes.io/"
-_APP_ARMOR_TEXT: Final = 'deprecated since v1.30; use the "appArmorProfile" field instead'
-_APP_ARMOR_PROFILES: Final[Mapping[str, Document]] = {
-    "unconfined": {"type": "Unconfined"},
-    "runtime/default": {"type": "RuntimeDefault"},
-}
 _NO_SELECTOR: Final = "a null labelSelector results in matching no pod"
 _NEEDED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 _PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
@@ -78,9 +78,11 @@ def _warnings(tree: Document, prefix: str, *, is_template: bool) -> Iterator[str
     for index, volume in enumerate(items(spec, "volumes")):
         yield from source_warnings(volume, f"{path}.volumes[{index}]")
         yield from _path_warnings(volume)
+        claim = inner(volume, "ephemeral", "volumeClaimTemplate", "spec") or {}
+        yield from claim_spec_warnings(claim, f"{path}.volumes[{index}].ephemeral.volumeClaimTemplate.spec")
     yield from _repeated(spec, path)
     yield from fraction_warnings(inner(spec, "overhead") or {}, f"{path}.overhead")
-    for where, container in _containers(spec, path):
+    for where, container in all_containers(spec, path):
         for side in ("limits", "requests"):
             yield from fraction_warnings(amounts_of(container, side), f"{where}.resources.{side}")
         yield from _hidden_variables(container, where)
@@ -97,12 +99,6 @@ def source_warnings(volume: Document, path: str) -> Iterator[str]:
     for name, (shown, text) in _OLD_VOLUMES.items():
         if volume.get(name) is not None:
             yield f"{path}.{shown}: {text}"
-
-
-def _containers(spec: Document, path: str) -> Iterator[tuple[str, Document]]:
-    for name in ("initContainers", "containers", "ephemeralContainers"):
-        for index, container in enumerate(items(spec, name)):
-            yield f"{path}.{name}[{index}]", container
 
 
 def _placement(spec: Document, path: str) -> Iterator[str]:
@@ -149,27 +145,18 @@ def _annotation_warnings(
     for key, text in _OLD_ANNOTATIONS.items():
         if key in annotations:
             yield f"{path}[{key}]: {text}"
-    of_pod, of_container = _SECCOMP
-    if of_pod in annotations and inner(spec, "securityContext", "seccompProfile") is None:
-        yield f"{path}[{of_pod}]: {_SECCOMP_TEXT}"
-    for _, container in _containers(spec, ""):
-        name = container.get("name", "")
-        if of_container + name in annotations and inner(container, "securityContext", "seccompProfile") is None:
-            yield f"{path}[{of_container}{name}]: {_SECCOMP_TEXT}"
-        profile = annotations.get(_APP_ARMOR + name)
-        is_given = inner(container, "securityContext", "appArmorProfile") is not None
-        # Of a Pod the annotation becomes the field, and what is warned about is known only then.
-        if is_template and profile is not None and not is_given:
-            of_pod_itself = inner(spec, "securityContext", "appArmorProfile")
-            if of_pod_itself is None or of_pod_itself != _profile(profile):
-                yield f"{path}[{_APP_ARMOR}{name}]: {_APP_ARMOR_TEXT}"
-
-
-def _profile(annotation: str) -> Document | None:
-    kind, _, name = annotation.partition("/")
-    if kind == "localhost" and name:
-        return {"type": "Localhost", "localhostProfile": name}
-    return _APP_ARMOR_PROFILES.get(annotation)
+    if SECCOMP_OF_POD in annotations and inner(spec, "securityContext", "seccompProfile") is None:
+        yield f"{path}[{SECCOMP_OF_POD}]: {_SECCOMP_TEXT}"
+    for _, container in all_containers(spec, ""):
+        key = f"{SECCOMP}{container.get('name', '')}"
+        if key in annotations and inner(container, "securityContext", "seccompProfile") is None:
+            yield f"{path}[{key}]: {_SECCOMP_TEXT}"
+        key = f"{APP_ARMOR}{container.get('name', '')}"
+        # A Pod is warned as its annotation becomes the field.
+        if is_template and key in annotations and inner(container, "securityContext", "appArmorProfile") is None:
+            of_pod = inner(spec, "securityContext", "appArmorProfile")
+            if of_pod is None or of_pod != profile_of(annotations[key]):
+                yield f"{path}[{key}]: {APP_ARMOR_TEXT}"
 
 
 def _repeated(spec: Document, path: str) -> Iterator[str]:
@@ -183,6 +170,13 @@ def _repeated(spec: Document, path: str) -> Iterator[str]:
     for index, secret in enumerate(items(spec, "imagePullSecrets")):
         if not secret.get("name"):
             yield f'{path}.imagePullSecrets[{index}].name: invalid empty name ""'
+
+
+def claim_spec_warnings(spec: Document, path: str) -> Iterator[str]:
+    for side in ("requests", "limits"):
+        amounts: Document = (spec.get("resources") or {}).get(side) or {}
+        if "storage" in amounts:
+            yield from fraction_warnings({"storage": amounts["storage"]}, f"{path}.resources.{side}")
 
 
 def fraction_warnings(amounts: Amounts, path: str) -> Iterator[str]:
@@ -216,7 +210,7 @@ class _Port:
 def _port_warnings(spec: Document, path: str) -> Iterator[str]:
     ports = [
         (f"{where}.ports[{index}]", port)
-        for where, container in _containers(spec, path)
+        for where, container in all_containers(spec, path)
         for index, port in enumerate(items(container, "ports"))
     ]
     seen: dict[tuple[Any, Any], list[_Port]] = {}

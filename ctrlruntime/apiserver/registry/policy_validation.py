@@ -81,47 +81,39 @@ def event_causes(document: Document, old: Document | None, *, is_new_style: bool
     """An Event in its core form; `is_new_style` is True for one written through events.k8s.io."""
     namespace = document["metadata"].get("namespace", "")
     about = (document.get("involvedObject") or {}).get("namespace", "")
-    if old is None or is_new_style:
-        if about != namespace and (about or namespace != "default"):
-            yield invalid_value("involvedObject.namespace", about, "does not match event.namespace")
-        if is_new_style and not document.get("eventTime"):
-            yield required("eventTime")
+    is_timed = bool(document.get("eventTime"))
+    is_elsewhere = about != namespace and (about or namespace != "default")
+    if (not about and namespace not in {"default", "kube-system"}) if is_timed else is_elsewhere:
+        yield invalid_value("involvedObject.namespace", about, "does not match event.namespace")
+    if is_timed:
+        yield from _timed_event_causes(document, "reportingController" if is_new_style else "reportingComponent")
     if is_new_style and old is None:
         yield from _new_event_causes(document)
-    elif document.get("eventTime") and old is None:
-        yield from _timed_event_causes(document)
     if is_new_style and old is not None:
         for name in _EVENT_FIXED:
             if document.get(name) != old.get(name):
                 yield invalid_value(name, document.get(name), "field is immutable")
 
 
-def _timed_event_causes(document: Document) -> Iterator[StatusCause]:
-    """A core Event with an eventTime must say who reports what."""
+def _timed_event_causes(document: Document, who: str) -> Iterator[StatusCause]:
+    """An Event with an eventTime must say who reports what (legacyValidateEvent in pkg/apis/core/validation/events.go)."""
     component = document.get("reportingComponent", "")
     if not component:
-        yield required("reportingComponent")
-    yield from qualified_name_causes(component, "reportingComponent")
-    for name in ("reportingInstance", "action", "reason"):
-        if not document.get(name):
-            yield required(name)
-
-
-def _new_event_causes(document: Document) -> Iterator[StatusCause]:
-    if document.get("type") not in {"Normal", "Warning"}:
-        yield invalid_value("type", "", f"has invalid value: {document.get('type', '')}")
-    if not document.get("eventTime"):
-        return
-    component = document.get("reportingComponent", "")
-    if not component:
-        yield required("reportingController")
-    yield from qualified_name_causes(component, "reportingController")
+        yield required(who)
+    yield from qualified_name_causes(component, who)
     for name, limit in _EVENT_LIMITS:
         text = document.get(name, "")
         if not text and name != "message":
             yield required(name)
         if utf8_length(text) > limit:
             yield invalid_value(name, "", f"can have at most {limit} characters")
+
+
+def _new_event_causes(document: Document) -> Iterator[StatusCause]:
+    if not document.get("eventTime"):
+        yield required("eventTime")
+    if document.get("type") not in {"Normal", "Warning"}:
+        yield invalid_value("type", "", f"has invalid value: {document.get('type', '')}")
     for name in ("firstTimestamp", "lastTimestamp", "count", "source"):
         if document.get(name):
             yield invalid_value(name, "", "needs to be unset")

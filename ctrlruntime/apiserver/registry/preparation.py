@@ -8,6 +8,7 @@ from __future__ import annotations
 from ctrlruntime.apiserver.encoding import copy_tree, is_same
 from ctrlruntime.apiserver.interfaces import NAMESPACES, PODS, Document
 from ctrlruntime.apiserver.registry.defaults import default
+from ctrlruntime.apiserver.registry.disabled_fields import drop_disabled
 from ctrlruntime.apiserver.registry.resources import Resource
 from ctrlruntime.apiserver.registry.strategies import METADATA, Strategy
 
@@ -23,6 +24,8 @@ def prepare_create(resource: Resource, strategy: Strategy, document: Document, *
     for key in ("selfLink", "deletionTimestamp", "deletionGracePeriodSeconds"):
         metadata.pop(key, None)
     metadata["uid"] = uid
+    if not resource.is_custom:
+        drop_disabled(resource.stored_as, document)
     _forget_empty_lists(resource, document)
     _keep_names_of_secrets(resource, document)
     metadata["creationTimestamp"] = moment
@@ -43,6 +46,8 @@ def prepare_update(resource: Resource, strategy: Strategy, document: Document, o
         _keep_all_but_resources(document, old)
     elif resource.has_status and subresource not in {"binding", "approval"}:
         _set_status(resource, document, old)
+    if not resource.is_custom:
+        drop_disabled(resource.stored_as, document)
     _forget_empty_lists(resource, document)
     _keep_names_of_secrets(resource, document)
     metadata: Document = document["metadata"]

@@ -21,11 +21,13 @@ from ctrlruntime.apiserver.failures import (
 )
 from ctrlruntime.apiserver.interfaces import Document
 from ctrlruntime.apiserver.quantity import canonical, parse
-from ctrlruntime.apiserver.registry.pod_resources import resource_name_causes
-from ctrlruntime.apiserver.registry.pod_warnings import fraction_warnings, source_warnings
+from ctrlruntime.apiserver.registry.pod_placement import node_selector_causes, toleration_causes
+from ctrlruntime.apiserver.registry.pod_resources import overhead_causes, resource_name_causes
+from ctrlruntime.apiserver.registry.pod_warnings import claim_spec_warnings, source_warnings
 from ctrlruntime.apiserver.registry.values import (
     NON_NEGATIVE,
     choice_causes,
+    config_key_causes,
     immutable_causes,
     label_causes,
     labels_causes,
@@ -35,17 +37,14 @@ from ctrlruntime.apiserver.registry.values import (
     subdomain_causes,
     without,
 )
-from ctrlruntime.apiserver.registry.volume_validation import host_path_causes, nfs_causes
+from ctrlruntime.apiserver.registry.volume_sources import source_causes
 from ctrlruntime.errors import StatusCause
-from ctrlruntime.selector import utf8_length
 
 _LARGEST_DATA: Final = 1_048_576
 _ACCESS_MODES: Final = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
 _VOLUME_MODES: Final = ("Block", "Filesystem")
-_CONFIG_KEY_TEXT: Final = (
-    "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or 'KEY_NAME',  or 'key-name', "
-    "regex used for validation is '[-._a-zA-Z0-9]+')"
-)
+_SOURCES: Final = (("", "PersistentVolumeClaim"), ("snapshot.storage.k8s.io", "VolumeSnapshot"))
+"""What `dataSource` may be that is not in `dataSourceRef`, too."""
 _BOUND_TEXT: Final = (
     "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims"
 )
@@ -78,12 +77,12 @@ def config_map_causes(document: Document, old: Document | None) -> Iterator[Stat
     data, binary = document.get("data") or {}, document.get("binaryData") or {}
     size = 0
     for key, value in data.items():
-        yield from _key_causes(key, "data")
+        yield from config_key_causes(key, f"data[{key}]")
         if key in binary:
             yield invalid_value(f"data[{key}]", key, "duplicate of key present in binaryData")
         size += len(value.encode())
     for key, value in binary.items():
-        yield from _key_causes(key, "binaryData")
+        yield from config_key_causes(key, f"binaryData[{key}]")
         size += _decoded_size(value)
     if size > _LARGEST_DATA:
         yield too_long("[]", _LARGEST_DATA)
@@ -93,7 +92,7 @@ def config_map_causes(document: Document, old: Document | None) -> Iterator[Stat
 def secret_causes(document: Document, old: Document | None) -> Iterator[StatusCause]:
     data: Document = document.get("data") or {}
     for key in data:
-        yield from _key_causes(key, "data")
+        yield from config_key_causes(key, f"data[{key}]")
     if sum(_decoded_size(value) for value in data.values()) > _LARGEST_DATA:
         yield too_long("data", _LARGEST_DATA)
     match document.get("type"):
@@ -148,17 +147,6 @@ def _decoded_size(value: str) -> int:
         return len(value)
 
 
-def _key_causes(key: str, path: str) -> Iterator[StatusCause]:
-    if utf8_length(key) > 253:
-        yield invalid_value(f"{path}[{key}]", key, "must be no more than 253 characters")
-    if not re.fullmatch(r"[-._a-zA-Z0-9]+", key):
-        yield invalid_value(f"{path}[{key}]", key, _CONFIG_KEY_TEXT)
-    elif key in {".", ".."}:
-        yield invalid_value(f"{path}[{key}]", key, f"must not be '{key}'")
-    elif key.startswith(".."):
-        yield invalid_value(f"{path}[{key}]", key, "must not start with '..'")
-
-
 def _sealed_causes(document: Document, old: Document | None, *names: str) -> Iterator[StatusCause]:
     """Once `immutable` is true neither it nor the data changes."""
     if old is None or not old.get("immutable"):
@@ -205,6 +193,44 @@ def claim_spec_causes(spec: Document, path: str) -> Iterator[StatusCause]:
         yield from subdomain_causes(spec["storageClassName"], f"{path}.storageClassName")
     if spec.get("volumeMode") is not None:
         yield from choice_causes(spec["volumeMode"], f"{path}.volumeMode", _VOLUME_MODES)
+    source, ref = spec.get("dataSource"), spec.get("dataSourceRef")
+    yield from _data_source_causes(source, f"{path}.dataSource")
+    yield from _data_source_causes(ref, f"{path}.dataSourceRef")
+    if source is not None and ref is not None:
+        where: Document = {}  # upstream prints a path as what it is: an object without public fields
+        if ref.get("namespace"):
+            yield invalid_value(path, where, "may not be specified when dataSourceRef.namespace is specified")
+        elif any(source.get(name) != ref.get(name) for name in ("apiGroup", "kind", "name")):
+            yield invalid_value(path, where, "must match dataSourceRef")
+
+
+def _data_source_causes(source: Document | None, path: str) -> Iterator[StatusCause]:
+    if source is None:
+        return
+    group, kind = source.get("apiGroup"), source.get("kind", "")
+    yield from (required(f"{path}.{name}") for name in ("name", "kind") if not source.get(name))
+    if not group and kind != "PersistentVolumeClaim":
+        yield invalid_value(path, kind, "must be 'PersistentVolumeClaim' when referencing the default apiGroup")
+    if group:
+        yield from subdomain_causes(group, f"{path}.apiGroup")
+    if source.get("namespace"):
+        yield from label_causes(source["namespace"], f"{path}.namespace")
+
+
+def settle_data_source(spec: Document, old: Document) -> None:
+    """Make both fields for the source of a claim's data say the same (pkg/api/persistentvolumeclaim/util.go)."""
+    source, ref = spec.get("dataSource"), spec.get("dataSourceRef")
+    if old.get("dataSource") is None and old.get("dataSourceRef") is None:
+        if ref is not None and ref.get("namespace"):
+            ref = None
+        if ref is None and source is not None and (source.get("apiGroup") or "", source.get("kind")) not in _SOURCES:
+            source = None
+    if source is None and ref is not None and not ref.get("namespace"):
+        source = dict(ref)
+    spec["dataSource"], spec["dataSourceRef"] = source, source if ref is None else ref
+    for name in ("dataSource", "dataSourceRef"):
+        if spec[name] is None:
+            del spec[name]
 
 
 def _mode_causes(modes: Iterable[str], path: str) -> Iterator[StatusCause]:
@@ -220,13 +246,6 @@ def claim_warnings(document: Document) -> Iterator[str]:
     if key in (document["metadata"].get("annotations") or {}):
         yield f'metadata.annotations[{key}]: deprecated since v1.8; use "storageClassName" attribute instead'
     yield from claim_spec_warnings(spec_of(document), "spec")
-
-
-def claim_spec_warnings(spec: Document, path: str) -> Iterator[str]:
-    for side in ("requests", "limits"):
-        amounts: Document = (spec.get("resources") or {}).get(side) or {}
-        if "storage" in amounts:
-            yield from fraction_warnings({"storage": amounts["storage"]}, f"{path}.resources.{side}")
 
 
 def volume_warnings(document: Document) -> Iterator[str]:
@@ -259,6 +278,12 @@ def volume_causes(document: Document, old: Document | None) -> Iterator[StatusCa
             yield from _volume_source_causes(name, spec)
     if not sources:
         yield required("spec", "must specify a volume type")
+    if spec.get("nodeAffinity") is not None:
+        if spec["nodeAffinity"].get("required") is None:
+            yield required("spec.nodeAffinity.required", "must specify required node constraints")
+        yield from node_selector_causes(spec["nodeAffinity"].get("required"), "spec.nodeAffinity.required")
+    if spec.get("volumeAttributesClassName") and spec.get("csi") is None:
+        yield required("spec.csi", "has to be specified when using volumeAttributesClassName")
     if policy == "Recycle" and (spec.get("hostPath") or {}).get("path") == "/":
         text = "may not be 'recycle' for a hostPath mount of '/'"
         yield forbidden_field("spec.persistentVolumeReclaimPolicy", text)
@@ -276,10 +301,8 @@ def volume_causes(document: Document, old: Document | None) -> Iterator[StatusCa
 def _volume_source_causes(name: str, spec: Document) -> Iterator[StatusCause]:
     source, path = spec[name], f"spec.{name}"
     match name:
-        case "hostPath":
-            yield from host_path_causes(source, path)
-        case "nfs":
-            yield from nfs_causes(source, path)
+        case "hostPath" | "nfs":
+            yield from source_causes(name, source, path)
         case "csi":
             yield from (required(f"{path}.{key}") for key in ("driver", "volumeHandle") if not source.get(key))
         case "local":
@@ -326,10 +349,11 @@ def runtime_class_causes(document: Document, old: Document | None) -> Iterator[S
         yield required("handler")
     else:
         yield from label_causes(handler, "handler")
-    for name, text in ((document.get("overhead") or {}).get("podFixed") or {}).items():
-        if parse(text) < 0:
-            yield invalid_value(f"overhead.limits[{name}]", text, NON_NEGATIVE)
-    yield from labels_causes((document.get("scheduling") or {}).get("nodeSelector"), "scheduling.nodeSelector")
+    yield from overhead_causes((document.get("overhead") or {}).get("podFixed"), "overhead")
+    scheduling: Document = document.get("scheduling") or {}
+    yield from labels_causes(scheduling.get("nodeSelector"), "scheduling.nodeSelector")
+    for index, toleration in enumerate(scheduling.get("tolerations") or ()):
+        yield from toleration_causes(toleration, f"scheduling.tolerations[{index}]")
     yield from immutable_causes(document, old, "handler")
 
 
@@ -400,6 +424,19 @@ def _ordered_causes(amounts: dict[str, Document], name: str, path: str, *, has_d
         yield invalid_value(f"{path}.maxLimitRequestRatio[{name}]", canonical(ratio), text)
 
 
+def node_warnings(document: Document) -> Iterator[str]:
+    if spec_of(document).get("externalID"):
+        yield "spec.externalID: this field is deprecated, and is unused by Kubernetes"
+
+
+def driver_warnings(document: Document) -> Iterator[str]:
+    """A CSIDriver."""
+    spec = spec_of(document)
+    if spec.get("tokenRequests") and spec.get("serviceAccountTokenInSecrets") is None:
+        text = "is unset; if supported by this CSI driver, set to true to prevent possible logging of tokens in volume attributes"
+        yield f"spec.serviceAccountTokenInSecrets {text}"
+
+
 def node_causes(document: Document, old: Document | None) -> Iterator[StatusCause]:
     spec = spec_of(document)
     seen: set[tuple[Any, Any]] = set()
@@ -434,5 +471,6 @@ def attachment_causes(document: Document, old: Document | None) -> Iterator[Stat
         yield required("spec.attacher")
     source: Document = spec.get("source") or {}
     if bool(source.get("persistentVolumeName")) == bool(source.get("inlineVolumeSpec")):
-        yield required("spec.source", "must specify exactly one of inlineVolumeSpec and persistentVolumeName")
+        refused = forbidden_field if source else required
+        yield refused("spec.source", "must specify exactly one of inlineVolumeSpec and persistentVolumeName")
     yield from subdomain_causes(spec.get("nodeName", ""), "spec.nodeName")

@@ -34,3 +34,10 @@ def inner(tree: Document, *path: str) -> Document | None:
     for name in path:
         value = value.get(name) if isinstance(value, dict) else None
     return value if isinstance(value, dict) else None
+
+
+def all_containers(spec: Document, path: str) -> Iterator[tuple[str, Document]]:
+    """Yield the containers of a Pod of every sort, each after its path."""
+    for name in ("initContainers", "containers", "ephemeralContainers"):
+        for index, container in enumerate(items(spec, name)):
+            yield f"{path}.{name}[{index}]", container

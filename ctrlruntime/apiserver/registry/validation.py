@@ -23,7 +23,8 @@ from ctrlruntime.apiserver.registry import storage_validation as storage
 from ctrlruntime.apiserver.registry import workload_validation as workloads
 from ctrlruntime.apiserver.registry.conversions import CONVERSIONS
 from ctrlruntime.apiserver.registry.pod_amounts import qos_class
-from ctrlruntime.apiserver.registry.pod_warnings import pod_warnings, template_warnings
+from ctrlruntime.apiserver.registry.pod_annotations import MIRROR
+from ctrlruntime.apiserver.registry.pod_warnings import claim_spec_warnings, pod_warnings, template_warnings
 from ctrlruntime.apiserver.registry.trees import inner
 from ctrlruntime.apiserver.registry.values import key_problems, label_problems, spec_of, without
 from ctrlruntime.apiserver.registry.webhook_validation import webhook_causes
@@ -83,7 +84,7 @@ _set_template_warnings: Final = _template_warnings("spec", "template", names_pod
 def _stateful_set_warnings(document: Document) -> Iterator[str]:
     yield from _set_template_warnings(document)
     for index, claim in enumerate(spec_of(document).get("volumeClaimTemplates") or ()):
-        yield from storage.claim_spec_warnings(spec_of(claim), f"spec.volumeClaimTemplates[{index}]")
+        yield from claim_spec_warnings(spec_of(claim), f"spec.volumeClaimTemplates[{index}]")
     if (spec_of(document).get("revisionHistoryLimit") or 0) < 0:
         text = "a negative value retains all historical revisions; a value >= 0 is recommended"
         yield f"spec.revisionHistoryLimit: {text}"
@@ -105,6 +106,10 @@ def _pod_resize(document: Document, old: Document | None) -> Iterator[StatusCaus
 
 
 def _ephemeral_containers(document: Document, old: Document | None) -> Iterator[StatusCause]:
+    if MIRROR in ((old or {}).get("metadata") or {}).get("annotations", ()):
+        yield forbidden_field("[]", "static pods do not support ephemeral containers")
+        return
+    yield from pods.pod_spec_causes(spec_of(document), "spec", is_pod=True)
     present = {one["name"]: one for one in spec_of(document).get("ephemeralContainers") or ()}
     for one in spec_of(old).get("ephemeralContainers") or ():
         name = one["name"]
@@ -195,6 +200,7 @@ _STATUS_RULES: Final[Mapping[tuple[str, str], _Rule]] = {
     (_CERTIFICATES, "CertificateSigningRequest/status"): signing_requests.status_causes,
 }
 _WARNINGS: Final[Mapping[tuple[str, str], _Warning]] = {
+    ("", "Node"): storage.node_warnings,
     ("", "PersistentVolume"): storage.volume_warnings,
     ("", "PersistentVolumeClaim"): storage.claim_warnings,
     ("", "Pod"): pod_warnings,
@@ -208,5 +214,7 @@ _WARNINGS: Final[Mapping[tuple[str, str], _Warning]] = {
     ("apps", "StatefulSet"): _stateful_set_warnings,
     ("batch", "CronJob"): _template_warnings("spec", "jobTemplate", "spec", "template"),
     ("batch", "Job"): _template_warnings("spec", "template"),
+    ("discovery.k8s.io", "EndpointSlice"): network.endpoint_slice_warnings,
     ("networking.k8s.io", "Ingress"): network.ingress_warnings,
+    ("storage.k8s.io", "CSIDriver"): storage.driver_warnings,
 }

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from ctrlruntime.apiserver.failures import forbidden_field, invalid_value, not_supported, required
+from ctrlruntime.apiserver.failures import forbidden_field, invalid_value, not_supported, required, too_long
 from ctrlruntime.apiserver.interfaces import Document
 from ctrlruntime.errors import StatusCause
 from ctrlruntime.selector import label_key_problems, label_value_problems, utf8_length
@@ -36,6 +36,11 @@ _WILDCARD_TEXT: Final = (
     "alphanumeric characters, '-' or '.' and end with an alphanumeric character (e.g. '*.example.com', regex used for "
     "validation is '\\*\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"
 )
+_KEY_TEXT: Final = (
+    "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or 'KEY_NAME',  or 'key-name', "
+    "regex used for validation is '[-._a-zA-Z0-9]+')"
+)
+_ANNOTATIONS_LIMIT: Final = 262_144
 _PERCENT: Final = re.compile(r"\d+%\Z")
 _PERCENT_TEXT: Final = (
     "a valid percent string must be a numeric string followed by an ending '%' (e.g. '1%',  or '93%', regex used for "
@@ -86,6 +91,18 @@ def key_problems(key: str) -> list[str]:
     return label_key_problems(key)
 
 
+def config_key_causes(key: str, path: str) -> Iterator[StatusCause]:
+    """A key of a ConfigMap or a Secret."""
+    if utf8_length(key) > 253:
+        yield invalid_value(path, key, "must be no more than 253 characters")
+    if not re.fullmatch(r"[-._a-zA-Z0-9]+", key):
+        yield invalid_value(path, key, _KEY_TEXT)
+    elif key in {".", ".."}:
+        yield invalid_value(path, key, f"must not be '{key}'")
+    elif key.startswith(".."):
+        yield invalid_value(path, key, "must not start with '..'")
+
+
 def qualified_name_causes(name: str, path: str) -> Iterator[StatusCause]:
     for problem in key_problems(name):
         yield invalid_value(path, name, problem)
@@ -101,6 +118,16 @@ def labels_causes(labels: Mapping[str, Any] | None, path: str) -> Iterator[Statu
             yield invalid_value(path, key, problem)
         for problem in label_value_problems(value):
             yield invalid_value(path, value, problem)
+
+
+def annotations_causes(annotations: Mapping[str, str] | None, path: str) -> Iterator[StatusCause]:
+    """A map of annotations."""
+    size = 0
+    for key, value in (annotations or {}).items():
+        yield from (invalid_value(path, key, problem) for problem in key_problems(key.lower()))
+        size += utf8_length(key) + utf8_length(value)
+    if size > _ANNOTATIONS_LIMIT:
+        yield too_long(path, _ANNOTATIONS_LIMIT)
 
 
 def selector_causes(selector: Document | None, path: str) -> Iterator[StatusCause]:
@@ -184,7 +211,7 @@ def is_address(text: str) -> bool:
         ipaddress.ip_address(text)
     except ValueError:
         return False
-    return True
+    return "%" not in text
 
 
 def address_causes(text: str, path: str) -> Iterator[StatusCause]:
@@ -205,6 +232,18 @@ def network_causes(text: str, path: str) -> Iterator[StatusCause]:
         is_network = "/" in text
     if not is_network:
         yield invalid_value(path, text, "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)")
+
+
+def no_dots_causes(text: str, path: str) -> Iterator[StatusCause]:
+    if ".." in text.split("/"):
+        yield invalid_value(path, text, "must not contain '..'")
+
+
+def relative_path_causes(text: str, path: str) -> Iterator[StatusCause]:
+    """A path below a folder (validateLocalDescendingPath in pkg/apis/core/validation/validation.go)."""
+    if text.startswith("/"):
+        yield invalid_value(path, text, "must be a relative path")
+    yield from no_dots_causes(text, path)
 
 
 # Choices and changes

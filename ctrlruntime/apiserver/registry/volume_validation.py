@@ -7,21 +7,23 @@ from typing import Final
 
 from ctrlruntime.apiserver.failures import forbidden_field, invalid_value, not_supported, required, shown
 from ctrlruntime.apiserver.interfaces import Document
-from ctrlruntime.apiserver.quantity import parse
+from ctrlruntime.apiserver.quantity import canonical, parse
+from ctrlruntime.apiserver.registry.storage_validation import claim_spec_causes
 from ctrlruntime.apiserver.registry.trees import items
-from ctrlruntime.apiserver.registry.values import choice_causes, subdomain_causes
+from ctrlruntime.apiserver.registry.values import (
+    annotations_causes,
+    choice_causes,
+    config_key_causes,
+    label_causes,
+    labels_causes,
+    no_dots_causes,
+    qualified_name_causes,
+    relative_path_causes,
+    subdomain_causes,
+)
+from ctrlruntime.apiserver.registry.volume_sources import needs, source_causes
 from ctrlruntime.errors import StatusCause
 
-_HOST_PATH_TYPES: Final = (
-    "",
-    "BlockDevice",
-    "CharDevice",
-    "Directory",
-    "DirectoryOrCreate",
-    "File",
-    "FileOrCreate",
-    "Socket",
-)
 _ENV_FIELDS: Final = (
     "metadata.name",
     "metadata.namespace",
@@ -46,34 +48,15 @@ _KNOWN_FIELDS: Final = frozenset(
 _AMOUNTS: Final = tuple(
     f"{side}.{name}" for side in ("limits", "requests") for name in ("cpu", "ephemeral-storage", "memory")
 )
-_NEEDED: Final[Mapping[str, Sequence[str]]] = {
-    "awsElasticBlockStore": ("volumeID",),
-    "azureFile": ("secretName", "shareName"),
-    "cephfs": ("monitors",),
-    "cinder": ("volumeID",),
-    "configMap": ("name",),
-    "csi": ("driver",),
-    "ephemeral": ("volumeClaimTemplate",),
-    "flexVolume": ("driver",),
-    "gcePersistentDisk": ("pdName",),
-    "gitRepo": ("repository",),
-    "glusterfs": ("endpoints", "path"),
-    "image": ("reference",),
-    "iscsi": ("targetPortal", "iqn"),
-    "persistentVolumeClaim": ("claimName",),
-    "portworxVolume": ("volumeID",),
-    "rbd": ("monitors", "image"),
-    "quobyte": ("volume",),
-    "scaleIO": ("gateway", "system", "volumeName"),
-    "secret": ("secretName",),
-    "vsphereVolume": ("volumePath",),
+_SIZES: Final = ("1", "1k", "1M", "1G", "1T", "1P", "1E", "1Ki", "1Mi", "1Gi", "1Ti", "1Pi", "1Ei")
+_DIVISORS: Final[Mapping[str, tuple[Sequence[str], str]]] = {
+    "cpu": (("1m", "1"), "cpu"),
+    "memory": (_SIZES, "memory"),
+    "ephemeral-storage": (_SIZES, "local ephemeral storage"),
+    "hugepages": (_SIZES, "hugepages"),
 }
-"""Fields that a source of a volume must have."""
-_SHOWN: Final = {"gcePersistentDisk": "persistentDisk"}
-"""What messages call a source, where that is not its name."""
+"""What amounts may be divided by, and what messages call them."""
 _LONGEST_TOKEN: Final = 2**32
-_RELATIVE: Final = "must be a relative path"
-_NO_DOTS: Final = "must not contain '..'"
 _MODE: Final = "must be a number between 0 and 0777 (octal), both inclusive"
 
 
@@ -84,44 +67,31 @@ def volume_causes(volume: Document, path: str) -> Iterator[StatusCause]:
     if not sources:
         return
     kind = sources[0]
-    source, where = volume[kind], f"{path}.{_SHOWN.get(kind, kind)}"
-    yield from _needs(source, where, *_NEEDED.get(kind, ()))
+    source, where = volume[kind], f"{path}.{kind}"
+    yield from source_causes(kind, source, where)
     match kind:
-        case "emptyDir":
-            if source.get("sizeLimit") is not None and parse(source["sizeLimit"]) < 0:
-                yield forbidden_field(f"{where}.sizeLimit", "SizeLimit field must be a valid resource quantity")
         case "configMap" | "secret":
             yield from _file_causes(source, where)
-        case "hostPath":
-            yield from host_path_causes(source, where)
-        case "nfs":
-            yield from nfs_causes(source, where)
         case "downwardAPI":
             yield from _downward_api_causes(source, where)
         case "projected":
             yield from _projected_causes(source, where)
+        case "ephemeral" if source.get("volumeClaimTemplate") is not None:
+            yield from _claim_causes(source["volumeClaimTemplate"], f"{where}.volumeClaimTemplate")
         case _:
             pass
 
 
-def host_path_causes(source: Document, path: str) -> Iterator[StatusCause]:
-    if not source.get("path"):
-        yield required(f"{path}.path")
-        return
-    if ".." in str(source["path"]).split("/"):
-        yield invalid_value(f"{path}.path", source["path"], _NO_DOTS)
-    if source.get("type", "") not in _HOST_PATH_TYPES:
-        yield not_supported(f"{path}.type", source["type"], _HOST_PATH_TYPES)
-
-
-def nfs_causes(source: Document, path: str) -> Iterator[StatusCause]:
-    yield from _needs(source, path, "server", "path")
-    if not str(source.get("path", "")).startswith("/"):
-        yield invalid_value(f"{path}.path", source.get("path", ""), "must be an absolute path")
-
-
-def _needs(source: Document, path: str, *names: str) -> Iterator[StatusCause]:
-    yield from (required(f"{path}.{name}") for name in names if not source.get(name))
+def _claim_causes(template: Document, path: str) -> Iterator[StatusCause]:
+    """The claim that a Pod brings (ValidatePersistentVolumeClaimTemplate)."""
+    metadata: Document = template.get("metadata") or {}
+    yield from annotations_causes(metadata.get("annotations"), f"{path}.metadata.annotations")
+    yield from labels_causes(metadata.get("labels"), f"{path}.metadata.labels")
+    for name, value in metadata.items():
+        if name not in {"annotations", "labels"} and value:
+            shown_as = "uID" if name == "uid" else name
+            yield forbidden_field(f"{path}.metadata.{shown_as}", "cannot be set")
+    yield from claim_spec_causes(template.get("spec") or {}, f"{path}.spec")
 
 
 def _file_causes(source: Document, path: str) -> Iterator[StatusCause]:
@@ -130,18 +100,17 @@ def _file_causes(source: Document, path: str) -> Iterator[StatusCause]:
         yield invalid_value(f"{path}.defaultMode", source["defaultMode"], _MODE)
     for index, item in enumerate(source.get("items") or ()):
         where = f"{path}.items[{index}]"
-        yield from _needs(item, where, "key", "path")
-        if item.get("path"):
-            yield from relative_path_causes(str(item["path"]), f"{where}.path")
+        yield from needs(item, where, "key", "path")
+        yield from _file_path_causes(item.get("path", ""), f"{where}.path")
         if not 0 <= item.get("mode", 0) <= 0o777:
             yield invalid_value(f"{where}.mode", item["mode"], _MODE)
 
 
-def relative_path_causes(text: str, path: str) -> Iterator[StatusCause]:
-    if text.startswith("/"):
-        yield invalid_value(path, text, _RELATIVE)
-    if ".." in text.split("/"):
-        yield invalid_value(path, text, _NO_DOTS)
+def _file_path_causes(text: str, path: str) -> Iterator[StatusCause]:
+    """A path whose beginning is not for the kubelet (ValidateLocalNonReservedPath)."""
+    yield from relative_path_causes(text, path)
+    if text.startswith("..") and ".." not in text.split("/"):
+        yield invalid_value(path, text, "must not start with '..'")
 
 
 def _downward_api_causes(source: Document, path: str) -> Iterator[StatusCause]:
@@ -150,19 +119,19 @@ def _downward_api_causes(source: Document, path: str) -> Iterator[StatusCause]:
 
 
 def _downward_causes(item: Document, path: str) -> Iterator[StatusCause]:
-    if not item.get("path"):
-        yield required(f"{path}.path")
-    else:
-        yield from relative_path_causes(str(item["path"]), f"{path}.path")
+    yield from needs(item, path, "path")
+    yield from _file_path_causes(item.get("path", ""), f"{path}.path")
     if item.get("fieldRef") is not None:
         yield from field_causes(item["fieldRef"], f"{path}.fieldRef", _FILE_FIELDS)
         if item.get("resourceFieldRef") is not None:
             text = "fieldRef and resourceFieldRef can not be specified simultaneously"
             yield invalid_value(path, "resource", text)
     elif item.get("resourceFieldRef") is not None:
-        yield from _needs(item["resourceFieldRef"], f"{path}.resourceFieldRef", "containerName")
+        yield from _amount_causes(item["resourceFieldRef"], f"{path}.resourceFieldRef", is_file=True)
     else:
         yield required(path, "one of fieldRef and resourceFieldRef is required")
+    if not 0 <= item.get("mode", 0) <= 0o777:
+        yield invalid_value(f"{path}.mode", item["mode"], _MODE)
 
 
 def _projected_causes(source: Document, path: str) -> Iterator[StatusCause]:
@@ -176,7 +145,7 @@ def _projected_causes(source: Document, path: str) -> Iterator[StatusCause]:
         where, token = f"{path}.sources[{index}]", part.get("serviceAccountToken")
         for name in ("secret", "configMap"):
             if part.get(name) is not None:
-                yield from _needs(part[name], f"{where}.{name}", "name")
+                yield from needs(part[name], f"{where}.{name}", "name")
                 yield from _file_causes(part[name], f"{where}.{name}")
         yield from _downward_api_causes(part.get("downwardAPI") or {}, f"{where}.downwardAPI")
         for name in ("secret", "configMap", "downwardAPI"):
@@ -194,22 +163,23 @@ def _projected_causes(source: Document, path: str) -> Iterator[StatusCause]:
         elif token.get("expirationSeconds", 3600) > _LONGEST_TOKEN:
             text = "may not specify a duration larger than 2^32 seconds"
             yield invalid_value(f"{where}.serviceAccountToken.expirationSeconds", token["expirationSeconds"], text)
-        if not token.get("path"):
-            yield required(f"{path}.path")
-        else:
-            yield from relative_path_causes(str(token["path"]), f"{path}.path")
+        yield from needs(token, path, "path")
+        yield from _file_path_causes(token.get("path", ""), f"{path}.path")
 
 
 def mount_causes(container: Document, path: str, spec: Document) -> Iterator[StatusCause]:
     """The volume mounts of a container."""
     seen: set[str] = set()
     volumes = [volume.get("name") for volume in items(spec, "volumes")]
-    devices = {device.get("name") for device in items(container, "volumeDevices")}
+    devices = list(items(container, "volumeDevices"))
+    names, paths = {one.get("name") for one in devices}, {one.get("devicePath") for one in devices}
     path = f"{path}.volumeMounts"
     for index, mount in enumerate(items(container, "volumeMounts")):
-        where, name, target = f"{path}[{index}]", mount.get("name") or "", mount.get("mountPath") or ""
-        if name in devices:
+        where, name, target = f"{path}[{index}]", str(mount.get("name") or ""), str(mount.get("mountPath") or "")
+        if name in names:
             yield invalid_value(f"{where}.name", name, "must not already exist in volumeDevices")
+        if target in paths:
+            yield invalid_value(f"{where}.mountPath", target, "must not already exist as a path in volumeDevices")
         yield from _propagation_causes(mount, container, path)
         if not name:
             yield required(f"{where}.name")
@@ -237,31 +207,46 @@ def _propagation_causes(mount: Document, container: Document, path: str) -> Iter
         if propagation == "Bidirectional" and not (container.get("securityContext") or {}).get("privileged"):
             text = "Bidirectional mount propagation is available only to privileged containers"
             yield forbidden_field(where, text)
-    if recursive not in {None, "Disabled"} and not mount.get("readOnly"):
-        yield forbidden_field(f"{path}.recursiveReadOnly", "may only be specified when readOnly is true")
+    where = f"{path}.recursiveReadOnly"
+    if recursive in {"Enabled", "IfPossible"}:
+        if not mount.get("readOnly"):
+            yield forbidden_field(where, "may only be specified when readOnly is true")
+        if propagation not in {None, "None"}:
+            yield forbidden_field(where, "may only be specified when mountPropagation is None or not specified")
+    elif recursive is not None:
+        yield from choice_causes(recursive, where, ("Disabled", "Enabled", "IfPossible"))
 
 
 def device_causes(container: Document, path: str, spec: Document) -> Iterator[StatusCause]:
     """The block devices of a container."""
     volumes = {volume.get("name"): volume for volume in items(spec, "volumes")}
-    mounts = {mount.get("name") for mount in items(container, "volumeMounts")}
+    mounts = list(items(container, "volumeMounts"))
+    names, paths = {one.get("name") for one in mounts}, {one.get("mountPath") for one in mounts}
+    seen: set[tuple[str, str]] = set()
     for index, device in enumerate(items(container, "volumeDevices")):
-        where, name = f"{path}.volumeDevices[{index}]", device.get("name") or ""
+        where, name, target = f"{path}.volumeDevices[{index}]", device.get("name") or "", device.get("devicePath") or ""
         volume = volumes.get(name)
-        if not name:
-            yield required(f"{where}.name")
+        yield from needs(device, where, "name", "devicePath")
         if volume is None:
             yield StatusCause("FieldValueNotFound", f"Not found: {shown(name)}", f"{where}.name")
         elif volume.get("persistentVolumeClaim") is None and volume.get("ephemeral") is None:
             text = "can only use volume source type of PersistentVolumeClaim or Ephemeral for block mode"
             yield invalid_value(f"{where}.name", name, text)
-        if not device.get("devicePath"):
-            yield required(f"{where}.devicePath")
-        if name in mounts:
+        for field, value in (("name", name), ("devicePath", target)):
+            if value and (field, value) in seen:
+                yield invalid_value(f"{where}.{field}", value, "must be unique")
+        if ".." in target.split("/"):
+            yield invalid_value(f"{where}.devicePath", target, "can not contain backsteps ('..')")
+        else:
+            seen.add(("devicePath", target))
+        seen.add(("name", name))
+        if name in names:
             yield invalid_value(f"{where}.name", name, "must not already exist in volumeMounts")
+        if target in paths:
+            yield invalid_value(f"{where}.devicePath", target, "must not already exist as a path in volumeMounts")
 
 
-def env_causes(container: Document, path: str) -> Iterator[StatusCause]:
+def env_causes(container: Document, path: str, spec: Document) -> Iterator[StatusCause]:
     """The environment of a container."""
     for index, variable in enumerate(container.get("env") or ()):
         where, name = f"{path}.env[{index}]", str(variable.get("name", ""))
@@ -269,13 +254,13 @@ def env_causes(container: Document, path: str) -> Iterator[StatusCause]:
             yield required(f"{where}.name")
         yield from _variable_name_causes(name, f"{where}.name")
         if variable.get("valueFrom") is not None:
-            yield from _env_source_causes(variable, f"{where}.valueFrom")
+            yield from _env_source_causes(variable, f"{where}.valueFrom", spec)
     for index, source in enumerate(container.get("envFrom") or ()):
         yield from _variable_name_causes(source.get("prefix", ""), f"{path}.envFrom[{index}].prefix")
         for kind in ("configMapRef", "secretRef"):
             if source.get(kind) is not None:
                 where = f"{path}.envFrom[{index}].{kind}"
-                yield from _needs(source[kind], where, "name")
+                yield from needs(source[kind], where, "name")
                 if source[kind].get("name"):
                     yield from subdomain_causes(source[kind]["name"], f"{where}.name")
         if source.get("configMapRef") is not None and source.get("secretRef") is not None:
@@ -290,18 +275,18 @@ def _variable_name_causes(name: str, path: str) -> Iterator[StatusCause]:
         yield invalid_value(path, name, text)
 
 
-def _env_source_causes(variable: Document, path: str) -> Iterator[StatusCause]:
+def _env_source_causes(variable: Document, path: str, spec: Document) -> Iterator[StatusCause]:
     source = variable["valueFrom"]
     for kind in ("configMapKeyRef", "secretKeyRef"):
         if source.get(kind) is not None:
             yield from subdomain_causes(source[kind].get("name", ""), f"{path}.{kind}.name")
-            yield from _needs(source[kind], f"{path}.{kind}", "key")
+            yield from needs(source[kind], f"{path}.{kind}", "key")
+            if source[kind].get("key"):
+                yield from config_key_causes(source[kind]["key"], f"{path}.{kind}.key")
     if source.get("resourceFieldRef") is not None:
-        resource = source["resourceFieldRef"].get("resource", "")
-        if not resource:
-            yield required(f"{path}.resourceFieldRef.resource")
-        elif resource not in _AMOUNTS and not resource.partition(".")[2].startswith("hugepages-"):
-            yield not_supported(f"{path}.resourceFieldRef.resource", resource, _AMOUNTS)
+        yield from _amount_causes(source["resourceFieldRef"], f"{path}.resourceFieldRef", is_file=False)
+    if source.get("fileKeyRef") is not None:
+        yield from _file_key_causes(source["fileKeyRef"], f"{path}.fileKeyRef", spec)
     if source.get("fieldRef") is not None:
         yield from field_causes(source["fieldRef"], f"{path}.fieldRef", _ENV_FIELDS)
     if not source:
@@ -316,13 +301,51 @@ def _env_source_causes(variable: Document, path: str) -> Iterator[StatusCause]:
 def field_causes(ref: Document, path: str, supported: Sequence[str]) -> Iterator[StatusCause]:
     """A field of the Pod, by its path or by the key of a label or annotation."""
     field = str(ref.get("fieldPath", ""))
-    base, bracket, _ = field.partition("['")
+    base, key = field.removesuffix("']").split("['", 1) if "['" in field and field.endswith("']") else (field, None)
+    why = ""
     if not field:
         yield required(f"{path}.fieldPath")
-    elif bracket and base in {"metadata.labels", "metadata.annotations"}:
-        return
+    elif ref.get("apiVersion", "v1") != "v1":
+        why = f"unsupported pod version: {ref['apiVersion']}"
+    elif key is not None and base in {"metadata.labels", "metadata.annotations"}:
+        yield from qualified_name_causes(key if base == "metadata.labels" else key.lower(), path)
+    elif key is not None:
+        why = f"field label does not support subscript: {field}"
     elif field not in _KNOWN_FIELDS:
-        text = f"error converting fieldPath: field label not supported: {field}"
-        yield invalid_value(f"{path}.fieldPath", field, text)
+        why = f"field label not supported: {field}"
     elif field not in supported:
         yield not_supported(f"{path}.fieldPath", field, supported)
+    if why:
+        yield invalid_value(f"{path}.fieldPath", field, f"error converting fieldPath: {why}")
+
+
+def _file_key_causes(ref: Document, path: str, spec: Document) -> Iterator[StatusCause]:
+    """A variable in a file, of a volume that begins empty (validateFileKeySelector and validateFileKeyRefVolumes)."""
+    name, key = ref.get("volumeName", ""), ref.get("key", "")
+    yield from needs(ref, path, "key", "volumeName", "path")
+    yield from _variable_name_causes(key, f"{path}.key")
+    yield from label_causes(name, f"{path}.volumeName") if name else ()
+    yield from no_dots_causes(ref.get("path", ""), f"{path}.path")
+    volume = {one.get("name"): one for one in items(spec, "volumes")}.get(name)
+    if volume is None:
+        yield StatusCause("FieldValueNotFound", f"Not found: {shown(name)}", f"{path}.volumeName")
+    elif volume.get("emptyDir") is None:
+        yield invalid_value(f"{path}.volumeName", name, "referenced volume must be of type emptyDir")
+
+
+def _amount_causes(ref: Document, path: str, *, is_file: bool) -> Iterator[StatusCause]:
+    """A request or a limit of a container (validateContainerResourceFieldSelector)."""
+    resource, divisor = ref.get("resource", ""), str(ref.get("divisor") or "0")
+    name = resource.partition(".")[2]
+    is_huge = resource.startswith(("limits.hugepages-", "requests.hugepages-"))
+    if is_file and not ref.get("containerName"):
+        yield required(f"{path}.containerName")
+    elif not resource:
+        yield required(f"{path}.resource")
+    elif resource not in _AMOUNTS and not is_huge:
+        yield not_supported(f"{path}.resource", resource, _AMOUNTS)
+    allowed, what = _DIVISORS.get("hugepages" if is_huge else name if resource in _AMOUNTS else "", ((), ""))
+    if what and parse(divisor) and canonical(divisor) not in allowed:
+        listed = " and ".join(allowed) if name == "cpu" else ", ".join(allowed)
+        text = f"only divisor's values {listed} are supported with the {what} resource"
+        yield invalid_value(f"{path}.divisor", resource, text)

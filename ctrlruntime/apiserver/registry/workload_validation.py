@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 from ctrlruntime.apiserver import cron
 from ctrlruntime.apiserver.failures import duplicate, forbidden_field, invalid_value, not_supported, required
 from ctrlruntime.apiserver.interfaces import Document
-from ctrlruntime.apiserver.registry.pod_validation import pod_spec_causes
+from ctrlruntime.apiserver.registry.pod_validation import pod_spec_causes, template_causes
 from ctrlruntime.apiserver.registry.storage_validation import claim_spec_causes
 from ctrlruntime.apiserver.registry.values import (
     NON_NEGATIVE,
@@ -19,7 +19,6 @@ from ctrlruntime.apiserver.registry.values import (
     immutable_causes,
     key_problems,
     label_causes,
-    labels_causes,
     not_negative,
     qualified_name_causes,
     selector_causes,
@@ -276,6 +275,8 @@ def _job_spec_causes(spec: Document, path: str) -> Iterator[StatusCause]:
         for name in ("backoffLimitPerIndex", "maxFailedIndexes"):
             if spec.get(name) is not None:
                 yield invalid_value(f"{path}.{name}", spec[name], "requires indexed completion mode")
+    if spec.get("maxFailedIndexes") is not None and spec.get("backoffLimitPerIndex") is None:
+        yield required(f"{path}.backoffLimitPerIndex", "when maxFailedIndexes is specified")
     if spec.get("managedBy") is not None and "/" not in spec["managedBy"]:
         text = 'must be a domain-prefixed path (such as "acme.io/foo")'
         yield invalid_value(f"{path}.managedBy", spec["managedBy"], text)
@@ -294,11 +295,8 @@ def _indexed_causes(spec: Document, path: str) -> Iterator[StatusCause]:
         text = f"must be less than or equal to {_LARGEST_INDEXED} when completion mode is Indexed"
         yield invalid_value(f"{path}.parallelism", spec["parallelism"], text)
     failed = spec.get("maxFailedIndexes")
-    if failed is not None:
-        if spec.get("completions") is not None and failed > spec["completions"]:
-            yield invalid_value(f"{path}.maxFailedIndexes", failed, "must be less than or equal to completions")
-        if spec.get("backoffLimitPerIndex") is None:
-            yield required(f"{path}.backoffLimitPerIndex", "when maxFailedIndexes is specified")
+    if failed is not None and spec.get("completions") is not None and failed > spec["completions"]:
+        yield invalid_value(f"{path}.maxFailedIndexes", failed, "must be less than or equal to completions")
 
 
 def _failure_policy_causes(spec: Document, path: str) -> Iterator[StatusCause]:
@@ -311,6 +309,8 @@ def _failure_policy_causes(spec: Document, path: str) -> Iterator[StatusCause]:
         action = rule.get("action", "")
         if action == "FailIndex" and spec.get("backoffLimitPerIndex") is None:
             yield invalid_value(f"{where}.action", action, "requires the backoffLimitPerIndex to be set")
+        elif not action:
+            yield required(f"{where}.action", 'valid values: ["Count" "FailIndex" "FailJob" "Ignore"]')
         else:
             yield from choice_causes(action, f"{where}.action", ("Count", "FailIndex", "FailJob", "Ignore"))
         if codes is not None:
@@ -345,7 +345,7 @@ def _success_policy_causes(spec: Document, path: str) -> Iterator[StatusCause]:
     if policy is None:
         return
     if spec.get("completionMode") != "Indexed":
-        shown = {"Rules": policy.get("rules") or []}
+        shown = {"Rules": [go_struct(rule, "SucceededIndexes", "SucceededCount") for rule in policy.get("rules") or ()]}
         yield invalid_value(f"{path}.successPolicy", shown, "requires indexed completion mode")
         return
     for index, rule in enumerate(policy.get("rules") or ()):
@@ -364,8 +364,7 @@ def _run_to_end_causes(spec: Document, path: str) -> Iterator[StatusCause]:
     template = spec.get("template") or {}
     policy = spec_of(template).get("restartPolicy")
     where = f"{path}.template.spec.restartPolicy"
-    yield from _template_metadata_causes(template, f"{path}.template")
-    for cause in pod_spec_causes(spec_of(template), f"{path}.template.spec"):
+    for cause in template_causes(template, f"{path}.template"):
         if cause.field != where or policy not in {None, "", "Always"}:
             yield cause
     if policy in {None, "", "Always"}:
@@ -425,9 +424,7 @@ def _zone_causes(zone: str | None) -> Iterator[StatusCause]:
 
 
 def pod_template_causes(document: Document, _: Document | None) -> Iterator[StatusCause]:
-    template = document.get("template") or {}
-    yield from _template_metadata_causes(template, "template")
-    yield from pod_spec_causes(spec_of(template), "template.spec")
+    return template_causes(document.get("template") or {}, "template")
 
 
 def revision_causes(document: Document, old: Document | None) -> Iterator[StatusCause]:
@@ -484,19 +481,11 @@ def _no_match(labels: Any, path: str) -> StatusCause:
 def _template_causes(spec: Document, path: str, kind: str, *, is_checked: bool = True) -> Iterator[StatusCause]:
     template = spec.get("template") or {}
     pod, where = spec_of(template), f"{path}.template.spec"
-    yield from _template_metadata_causes(template, f"{path}.template")
     if is_checked:
-        yield from pod_spec_causes(_as_created(spec) if kind == "StatefulSet" else pod, where)
+        checked = {**template, "spec": _as_created(spec)} if kind == "StatefulSet" else template
+        yield from template_causes(checked, f"{path}.template")
     if pod.get("restartPolicy") != "Always" and pod:
         yield not_supported(f"{where}.restartPolicy", pod.get("restartPolicy"), ("Always",))
     if pod.get("activeDeadlineSeconds") is not None:
         text = f"activeDeadlineSeconds in {kind} is not Supported"
         yield forbidden_field(f"{where}.activeDeadlineSeconds", text)
-
-
-def _template_metadata_causes(template: Document, path: str) -> Iterator[StatusCause]:
-    metadata: Document = template.get("metadata") or {}
-    yield from labels_causes(metadata.get("labels"), f"{path}.labels")
-    for key in metadata.get("annotations") or ():
-        for problem in key_problems(key.lower()):
-            yield invalid_value(f"{path}.annotations", key, problem)
