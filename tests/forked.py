@@ -23,6 +23,7 @@ CTRL = [
     "ctrlruntime.__main__",
     "ctrlruntime.cli.manifests",
     "ctrlruntime.project.config",
+    "ctrlruntime.project.scaffold.writing",
     "ctrlruntime.generate.builtin",
 ]
 """What a `ctrl` command loads."""
