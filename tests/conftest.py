@@ -45,7 +45,7 @@ eventually.__kwdefaults__["timeout"] = LONGEST_WAIT
 # A loaded machine must not fail a test: no limit in time, and the same examples in every run. `--all` tries more, and others each time.
 hypothesis.settings.register_profile(
     "suite",
-    max_examples=100,
+    max_examples=50,
     deadline=None,
     database=None,
     derandomize=True,

@@ -19,7 +19,14 @@ import json
 import os
 import select
 import sys
+import tempfile
 import traceback
+from pathlib import Path
+from subprocess import CompletedProcess
+from types import SimpleNamespace
+
+_RUNS_MANIFESTS = "ctrlruntime.project.scaffold.writing"
+"""The module that runs `ctrl manifests` at the end of `ctrl init`, `ctrl create` and others."""
 
 
 def child(module: str, arguments: list[str], cwd: str, env: dict[str, str], out: str, err: str) -> None:
@@ -39,6 +46,8 @@ def child(module: str, arguments: list[str], cwd: str, env: dict[str, str], out:
         sys.path[0] = cwd  # as `python -m` has it
         sys.path[1:1] = filter(None, env.get("PYTHONPATH", "").split(os.pathsep))
         sys.argv = [module.removesuffix(".__main__"), *arguments]
+        if writing := sys.modules.get(_RUNS_MANIFESTS):
+            vars(writing)["subprocess"] = SimpleNamespace(run=run_again, DEVNULL=None)
         sys.exit(importlib.import_module(module).main())
     except SystemExit as end:
         code = int(end.code) if isinstance(end.code, int) else int(end.code is not None)
@@ -51,6 +60,24 @@ def child(module: str, arguments: list[str], cwd: str, env: dict[str, str], out:
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(code)
+
+
+def run_again(command: list[str], *, cwd: Path, env: dict[str, str], **_: object) -> CompletedProcess[str]:
+    """Run `python -m ctrlruntime …`, which a command runs at its end, by a fork of the command's process."""
+    module, *arguments = command[2:]
+    loaded = [
+        name for name, each in sys.modules.items() if (getattr(each, "__file__", None) or "").startswith(f"{cwd}/")
+    ]
+    assert not loaded, f"it would not load the project's modules again: {loaded}"
+    sys.stdout.flush()
+    sys.stderr.flush()
+    with tempfile.TemporaryDirectory() as folder:
+        out, err = Path(folder, "out"), Path(folder, "err")
+        pid = os.fork()
+        if not pid:
+            child(f"{module}.__main__", arguments, str(cwd), env, str(out), str(err))
+        _, status = os.waitpid(pid, 0)
+        return CompletedProcess(command, os.waitstatus_to_exitcode(status), out.read_text(), err.read_text())
 
 
 def tell(**what: object) -> None:

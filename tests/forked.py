@@ -23,6 +23,7 @@ CTRL = [
     "ctrlruntime.__main__",
     "ctrlruntime.cli.manifests",
     "ctrlruntime.project.config",
+    "ctrlruntime.project.scaffold.writing",
     "ctrlruntime.generate.builtin",
 ]
 """What a `ctrl` command loads."""
@@ -32,10 +33,13 @@ PYTEST = [
     "hypothesis",
     "ctrlruntime.testing.pytest_plugin",
     "ctrlruntime.testing.environment",
+    "ctrlruntime.apiserver",
 ]
 """What a run of pytest with our plugin loads."""
 _MAIN = {"ctrlruntime": "ctrlruntime.__main__", "pytest": "pytest"}
 """The module that has the function `main`, by the name after `python -m`."""
+_FLAGS = {"pytest": ["-W", "ignore:Module already imported:pytest.PytestAssertRewriteWarning"]}
+"""What a fork needs besides: pytest warns of plugins that are loaded already."""
 
 
 class Forks:
@@ -104,6 +108,7 @@ class Forks:
         module, *arguments = command[2:]
         with tempfile.TemporaryDirectory() as folder:
             out, err = Path(folder, "out"), Path(folder, "err")
+            arguments += _FLAGS.get(module, [])
             pid = self.start(_MAIN[module], arguments, cwd=Path(cwd), env=env, out=out, err=err)
             return subprocess.CompletedProcess(command, self.code(pid), out.read_text(), err.read_text())
 

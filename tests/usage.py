@@ -1,12 +1,15 @@
 """What the tests cost: seconds and processor time by folder, printed at the end of a run, so that growth is seen.
 
-Processor time is that of the test's process and of the processes it has started and waited for. It counts for the test during which they
-were waited for: a server that many tests share counts for the last one. `--usage=FILE` writes both for each test file, as CSV.
+Processor time is that of the test's process and of the processes it has started. That of a process that outlives its test, such as a
+server that many tests share, counts for each file what it took during the tests of that file. `--usage=FILE` writes both for each test
+file, as CSV.
 """
 
 from __future__ import annotations
 
+import contextlib
 import csv
+import os
 import resource
 from collections import defaultdict
 from dataclasses import dataclass
@@ -35,13 +38,24 @@ class Measure:
 
     def __init__(self) -> None:
         self._before = _processor_seconds()
+        self._running = 0.0  # of the processes that ran at the end of the last file
+        self._is_last = False
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_protocol(self, item, nextitem):
+        self._is_last = nextitem is None or nextitem.path != item.path
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
-    def pytest_runtest_makereport(self):
+    def pytest_runtest_makereport(self, call):
         report = yield
         now = _processor_seconds()
         report.processor = now - self._before
         self._before = now
+        if self._is_last and call.when == "teardown":  # not for each test: it takes 0.1 ms
+            running = running_seconds()
+            # What has ended is in `now` as a whole, and leaves what was counted of it before.
+            report.processor += running - self._running
+            self._running = running
         return report
 
 
@@ -92,3 +106,15 @@ def _processor_seconds() -> float:
         usage.ru_utime + usage.ru_stime
         for usage in map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
     )
+
+
+def running_seconds() -> float:
+    """Return the processor time of the processes that this one has started and not waited for (Linux)."""
+    total = 0
+    with contextlib.suppress(FileNotFoundError):
+        for task in os.listdir("/proc/self/task"):  # noqa: PTH208 - it takes names
+            for pid in Path(f"/proc/self/task/{task}/children").read_text().split():
+                with contextlib.suppress(OSError):
+                    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+                    total += sum(map(int, fields[11:15]))  # user and system: its own, and of those it has waited for
+    return total / os.sysconf("SC_CLK_TCK")

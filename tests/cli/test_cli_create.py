@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -298,7 +299,7 @@ def test_help_has_examples(command):
 
 
 @pytest.mark.slow
-def test_a_fresh_project_passes_its_own_checks(tmp_path, monkeypatch):
+def test_a_fresh_project_passes_its_own_checks(tmp_path, monkeypatch, forked_pytest):
     """Two kinds, one of them an image that runs, with every sort of webhook, in two versions. scripts/check-types has its types checked."""
     folder = tmp_path / "shop"
     run = CliRunner().invoke
@@ -314,15 +315,17 @@ def test_a_fresh_project_passes_its_own_checks(tmp_path, monkeypatch):
     assert [step.stderr for step in steps if step.exit_code] == []
     assert len(read_settings(folder).resources) == 3
 
+    # The project's tests run `ctrl manifests --check`.
+    tests = forked_pytest.run([sys.executable, "-m", *TESTS.split()], cwd=folder, env=dict(os.environ))
     checks = {
-        name: subprocess.Popen([sys.executable, "-m", *name.split()], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-        for name in (TESTS, "ruff check", "ruff format --check")  # the project's tests run `ctrl manifests --check`
-    }  # fmt: skip
-    said = {name: process.communicate(timeout=120)[0] for name, process in checks.items()}
+        name: subprocess.run([sys.executable, "-m", "ruff", *name.split()], capture_output=True, text=True, check=False)
+        for name in ("check", "format --check")
+    }
 
-    assert {name: said[name] for name, process in checks.items() if process.returncode} == {}
-    assert " passed" in said[TESTS]
-    assert "skipped" not in said[TESTS]
+    done = {TESTS: tests, **checks}
+    assert {name: each.stdout + each.stderr for name, each in done.items() if each.returncode} == {}
+    assert " passed" in tests.stdout
+    assert "skipped" not in tests.stdout
 
 
 def test_a_package_that_stands_elsewhere_is_not_begun_once_more(shop):

@@ -653,7 +653,7 @@ def test_all_hostile_values_at_each_place(inside: Path, name: str, place: tuple[
 def test_random_documents_of_a_wrong_shape(inside: Path, name: str) -> None:
     subject = SUBJECTS[name]
 
-    @settings(max_examples=40 if name in DEAR else 200)
+    @settings(max_examples=15 if name in DEAR else 60)
     @given(hostile(subject.tree))
     def run(tree: Any) -> None:
         check(inside, subject.read, tree)

@@ -124,13 +124,10 @@ def test_an_upgrade_leaves_the_imported_classes_alone(taken):
 
 
 @pytest.mark.slow
-def test_the_project_passes_its_own_checks(taken, forks):
-    done = {
-        command: python(taken, *command.split())
-        for command in ("pytest -q -p no:cacheprovider", "ruff check", "ruff format --check")
-    }
-    doctor = [sys.executable, "-m", "ctrlruntime", "doctor", "--local"]
-    done["doctor"] = forks.run(doctor, cwd=taken, env=dict(os.environ))
+def test_the_project_passes_its_own_checks(taken, forks, forked_pytest):
+    done = {command: python(taken, *command.split()) for command in ("ruff check", "ruff format --check")}
+    for forked, command in ((forks, "ctrlruntime doctor --local"), (forked_pytest, "pytest -q -p no:cacheprovider")):
+        done[command] = forked.run([sys.executable, "-m", *command.split()], cwd=taken, env=dict(os.environ))
 
     assert {command: each.stdout + each.stderr for command, each in done.items() if each.returncode} == {}
     assert "11 passed, 1 skipped" in done["pytest -q -p no:cacheprovider"].stdout  # the conversion is to be written

@@ -5,16 +5,18 @@ It starts by a fork of a process that has its modules loaded.
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import shutil
 import signal
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from forked import Forks
+from servers import LONGEST_WAIT
 
 from ctrlruntime.testing import eventually
 
@@ -70,6 +72,41 @@ class Operator:
     def table(self, *arguments: str) -> list[list[str]]:
         """Return the words of each line that kubectl get prints."""
         return [line.split() for line in self.kubectl("get", *arguments).splitlines()]
+
+    async def shows(self, wanted: Callable[[list[str]], bool], *arguments: str) -> None:
+        """Wait until `kubectl get --watch` prints a line with the words that are wanted.
+
+        One process: a kubectl for each look takes more of the processor than the operator does.
+        """
+        process = await asyncio.create_subprocess_exec(
+            "kubectl", "--kubeconfig", self.kubeconfig, "get", *arguments, "--no-headers", "--watch",
+            stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
+        )  # fmt: skip
+        assert process.stdout is not None
+        lines = []
+        try:
+            async with asyncio.timeout(LONGEST_WAIT):
+                async for line in process.stdout:
+                    lines.append(line.decode())
+                    if wanted(lines[-1].split()):
+                        return
+        finally:
+            if process.returncode is None:
+                process.kill()
+            _, errors = await process.communicate()
+        pytest.fail(f"kubectl get {' '.join(arguments)} ended: {''.join(lines)}{errors.decode()}")
+
+    async def are_gone(self, namespace: str, name: str, *kinds: str) -> None:
+        """Wait until nothing of these kinds is left whose name begins with `name`. The first are those that own the others."""
+        objects = [f"{kind}/{name}" for kind in kinds]
+        # kube-controller-manager's collector learns of a new kind within 30 s.
+        self.kubectl("wait", "--for=delete", "-n", namespace, f"--timeout={LONGEST_WAIT:g}s", *objects)
+
+        def left() -> list[str]:
+            names = self.kubectl("get", ",".join(kinds), "-n", namespace, "-o", "name").split()
+            return [each for each in names if f"/{name}" in each]
+
+        await eventually(lambda: left() == [], interval=0.5)
 
     async def says(self, text: str) -> None:
         """Wait until the log has a text."""

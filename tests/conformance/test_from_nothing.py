@@ -1,5 +1,6 @@
 """From an empty folder to a cluster and out of it again: the SidecarSet and Game projects, by the commands of their manuals.
 
+Without `--all` one runs on the real server and the other on the embedded one. `test_project_in_cluster.py` runs each command on both.
 Nothing of the checkout is used but the built wheel, and the examples' code, which takes the place of the scaffolded one.
 """
 
@@ -18,6 +19,11 @@ THIRD_PARTY = ROOT / "tests/project/third_party"
 HASH = "chinalhr.github.io/sidecar-hash"
 
 pytestmark = [needs_kubectl, pytest.mark.slow]
+
+
+def on_servers(*, always, thorough):
+    servers = [always, pytest.param(thorough, marks=pytest.mark.thorough)]
+    return pytest.mark.parametrize("server", servers, indirect=True, scope="session")
 
 
 @pytest.fixture(scope="session")
@@ -67,9 +73,12 @@ def assert_generated(shell, example, group_of_files):
 
 
 def rendered_alike(shell):
-    assert shell.ctrl("render", "--compare", "-", stdin=shell.kubectl("kustomize", "config/default")) == ""
+    file = shell.folder.with_suffix(".yaml")
+    file.write_text(shell.kubectl("kustomize", "config/default"))
+    assert shell.ctrl("render", "--compare", str(file)) == ""
 
 
+@on_servers(always="real", thorough="embedded")
 async def test_sidecarset_from_nothing(shell, operator):
     shell.ctrl("init", "--domain", "chinalhr.github.io", "--project-name", "sidecarset", "--license", "none")
     kind = ("--group", "apps", "--version", "v1alpha1", "--kind", "SidecarSet")
@@ -156,10 +165,8 @@ async def test_sidecarset_from_nothing(shell, operator):
     await eventually(injected, interval=0.2)
     shell.kubectl("create", "-f", "-", stdin=json.dumps(pod))
 
-    def counted():
-        return shell.kubectl("get", "sidecarset", "mine", "--no-headers").split() == ["mine", "1", "1", "1"]
-
-    await eventually(counted, interval=0.3)
+    shell.kubectl("wait", "sidecarset/mine", "--for=jsonpath={.status.readyPods}=1", "--timeout=120s")
+    assert shell.kubectl("get", "sidecarset", "mine", "--no-headers").split() == ["mine", "1", "1", "1"]
     shell.kubectl("delete", "pod", "with-sidecar", "-n", "default", "--grace-period", "0", "--force")
 
     assert "forbidden" not in running.log.read_text()  # the generated roles are enough
@@ -167,6 +174,7 @@ async def test_sidecarset_from_nothing(shell, operator):
     assert everything_of(shell, "sidecarset", "chinalhr.github.io") == []
 
 
+@on_servers(always="embedded", thorough="real")
 async def test_game_from_nothing(shell, operator):
     shell.ctrl("init", "--domain", "qingwave.github.io", "--project-name", "game")
     kind = ("--group", "myapp", "--version", "v1", "--kind", "Game")

@@ -45,15 +45,9 @@ async def operator(request: pytest.FixtureRequest, start: Starter) -> Operator:
     return operator
 
 
-def row(operator: Operator) -> list[str]:
-    """Return what kubectl prints of the Game, but for its age."""
-    [[*words, _age]] = operator.table("games.myapp.qingwave.github.io", "mine", "-n", "default", "--no-headers")
-    return words
-
-
 async def runs(operator: Operator, count: int) -> None:
     wanted = ["mine", "Running", HOST, *[str(count)] * 3]
-    await eventually(lambda: row(operator) == wanted, interval=0.2)
+    await operator.shows(lambda row: row[:-1] == wanted, KIND, "mine", "-n", "default")  # without its age
 
 
 async def test_the_example_does_what_its_tutorial_says(operator: Operator) -> None:
@@ -77,7 +71,7 @@ async def test_the_example_does_what_its_tutorial_says(operator: Operator) -> No
 
     edit = {"spec": {"replicas": 4}}
     operator.kubectl("patch", "deployment", "mine", "-n", "default", "--type", "merge", "-p", json.dumps(edit))
-    await eventually(lambda: operator.table("deployment", "mine", "-n", "default", "--no-headers")[0][1] == "2/2")
+    await operator.shows(lambda row: row[1] == "2/2", "deployment", "mine", "-n", "default")
     await runs(operator, 2)
 
     assert operator.refusal({**game(host="a*.io"), "metadata": {"name": "other", "namespace": "default"}}) == (
@@ -85,15 +79,8 @@ async def test_the_example_does_what_its_tutorial_says(operator: Operator) -> No
     )
 
     operator.kubectl("delete", "games.myapp.qingwave.github.io", "mine", "-n", "default")
-
-    def left() -> list[str]:
-        kinds = "games,deployments,services,ingresses,replicasets,pods"
-        return [
-            name for name in operator.kubectl("get", kinds, "-n", "default", "-o", "name").split() if "/mine" in name
-        ]
-
-    # kube-controller-manager's collector learns of a new kind within 30 s.
-    await eventually(lambda: left() == [], interval=0.5)
+    kinds = ("games", "deployments", "services", "ingresses", "replicasets", "pods")
+    await operator.are_gone("default", "mine", *kinds)
     operator.assert_a_clean_end()
 
 

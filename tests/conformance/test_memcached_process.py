@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import signal
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,8 +9,6 @@ from pathlib import Path
 import pytest
 from example_process import Operator, Starter, needs_kubectl
 from forked import Forks
-
-from ctrlruntime.testing import eventually
 
 MINE = {
     "apiVersion": "cache.example.com/v1alpha1",
@@ -36,22 +33,17 @@ def operator(request: pytest.FixtureRequest, start: Starter) -> Operator:
     return start.on(request.param, request)
 
 
-def state(operator: Operator) -> tuple[int, int]:
-    """Return the ready replicas of the Deployment, and how many names are in the status of the Memcached."""
-    deployments = json.loads(operator.kubectl("get", "deployments", "-n", "default", "-o", "json"))["items"]
-    ready = [each["status"].get("readyReplicas", 0) for each in deployments if each["metadata"]["name"] == "mine"]
-    memcached = json.loads(
-        operator.kubectl("get", "memcacheds.cache.example.com", "mine", "-n", "default", "-o", "json")
-    )
-    return (ready or [0])[0], len(memcached.get("status", {}).get("nodes", ()))
-
-
 async def reaches(operator: Operator, size: int) -> None:
-    await eventually(lambda: state(operator) == (size, size), interval=0.2)
+    """Wait for the ready replicas of the Deployment, and for the names in the status of the Memcached."""
+    named = ("-n", "default", "--field-selector", "metadata.name=mine")
+    await operator.shows(lambda row: row[1] == f"{size}/{size}", "deployments", *named)
+    names = ("-o", "custom-columns=NODES:.status.nodes[*]")
+    await operator.shows(lambda row: row[0].count(",") == size - 1, "memcacheds.cache.example.com", *named, *names)
 
 
 async def test_the_example_does_what_its_readme_says(operator: Operator) -> None:
-    await eventually(lambda: operator.kubectl("get", "crd", "memcacheds.cache.example.com"))
+    await operator.says("starting workers")
+    operator.kubectl("get", "crd", "memcacheds.cache.example.com")
 
     operator.apply(MINE)
     await reaches(operator, 3)
@@ -73,14 +65,7 @@ async def test_the_example_does_what_its_readme_says(operator: Operator) -> None
     await reaches(operator, 5)
 
     operator.kubectl("delete", "memcacheds.cache.example.com", "mine", "-n", "default")
-
-    def left() -> list[str]:
-        kinds = "memcacheds,deployments,replicasets,pods"
-        names = operator.kubectl("get", kinds, "-n", "default", "-o", "name").split()
-        return [name for name in names if "/mine" in name]
-
-    # kube-controller-manager's collector learns of a new kind within 30 s.
-    await eventually(lambda: left() == [], interval=0.5)
+    await operator.are_gone("default", "mine", "memcacheds", "deployments", "replicasets", "pods")
 
     operator.assert_a_clean_end()
 

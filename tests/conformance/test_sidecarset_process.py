@@ -72,9 +72,7 @@ def hash_of_the_set(operator: Operator) -> str:
 
 
 async def counts(operator: Operator, *wanted: int) -> None:
-    row = ["mine", *map(str, wanted)]
-    # The operator looks again every 5 s.
-    await eventually(lambda: row in operator.table("sidecarset", "--no-headers"), interval=0.2)
+    await operator.shows(lambda row: row == ["mine", *map(str, wanted)], "sidecarset")  # it looks again every 5 s
 
 
 async def test_the_example_does_what_its_tutorial_says(operator: Operator) -> None:

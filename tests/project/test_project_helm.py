@@ -472,12 +472,16 @@ def updated(chart: Path, files: dict[str, str], **options) -> tuple[list[str], l
     return [line.replace(f"{chart}/", "") for line in found.lines()], [w.replace(f"{chart}/", "") for w in warnings]
 
 
+_CHART: dict[str, str] = {}  # made once: it takes half a second
+
+
 @pytest.fixture
-def chart(project):
-    folder, settings = project()
-    files = chart_files(folder, settings, warn=silent)
-    updated(folder / "dist", files)
-    return folder / "dist", files
+def chart(project, tmp_path):
+    if not _CHART:
+        _CHART.update(chart_files(*project(), warn=silent))
+    files = dict(_CHART)
+    updated(tmp_path / "dist", files)
+    return tmp_path / "dist", files
 
 
 def test_templates_are_generated_and_other_files_are_written_once(chart):

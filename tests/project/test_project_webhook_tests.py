@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import subprocess
+import os
 import sys
 
 from ctrlruntime.project.scaffold import begin, new_project, with_api, with_webhook
@@ -13,7 +13,7 @@ STRICT = """    if not boat.spec.note:
 """
 
 
-def test_validators_pass_and_a_rejected_sample_is_named_with_the_reason(tmp_path):
+def test_validators_pass_and_a_rejected_sample_is_named_with_the_reason(tmp_path, forked_pytest, manifests_in_forks):
     settings = new_project(tmp_path, domain="x.io", project_name="fleet")
     settings = with_api(settings, "crew", "v1", "Boat", controller=False).settings
     settings = with_webhook(settings, "crew", "v1", "Boat", validation=True, defaulting=True).settings
@@ -21,13 +21,8 @@ def test_validators_pass_and_a_rejected_sample_is_named_with_the_reason(tmp_path
     validator = tmp_path / "fleet/webhooks/v1/boat.py"
     validator.write_text(validator.read_text().replace(EMPTY, STRICT + EMPTY))
 
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-q", "tests/test_boat_v1_webhook.py"],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-q", "tests/test_boat_v1_webhook.py"]
+    done = forked_pytest.run(command, cwd=tmp_path, env=dict(os.environ))
 
     lines = done.stdout.splitlines()
     assert lines[-1].startswith("1 failed, 2 passed")

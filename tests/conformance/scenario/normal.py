@@ -54,7 +54,8 @@ class Normalizer:
         self._sent = sent
         self._uids: dict[str, str] = {}
         self._names: dict[str, str] = {}
-        self._pattern: re.Pattern[str] | None = None
+        self._longest: list[tuple[str, str]] = []  # what `_names` has, the longest text first
+        self._texts: dict[str, str] = {}  # as they have become: most come many times
         self._versions: list[int] = []
 
     def apply(self, answers: list[Any]) -> list[Any]:
@@ -63,10 +64,8 @@ class Normalizer:
         for document in _objects(answers):
             self._learn(document, versions)
         self._versions = sorted(versions)
-        texts = {**self._own, **self._names}
-        self._names = texts
-        longest = sorted(texts, key=len, reverse=True)
-        self._pattern = re.compile("|".join(map(re.escape, longest))) if longest else None
+        self._names = {**self._own, **self._names}
+        self._longest = sorted(self._names.items(), key=lambda pair: len(pair[0]), reverse=True)
         return [self._answer(answer) for answer in answers]
 
     def _learn(self, document: Mapping[str, Any], versions: set[int]) -> None:
@@ -171,8 +170,15 @@ class Normalizer:
             return text
         if len(text) < 4:
             return text
-        if self._pattern is not None:
-            text = self._pattern.sub(lambda match: self._names[match[0]], text)
+        if text not in self._texts:
+            self._texts[text] = self._replaced(text)
+        return self._texts[text]
+
+    def _replaced(self, text: str) -> str:
+        for own, name in self._longest:
+            text = text.replace(own, name)
+        if text.isalpha():
+            return text  # what follows has digits or signs
         text = _PATCHED.sub(r"\1<object>", text)
         text = _UUID.sub(self._uid, text)
         text = _TIME.sub(self._time, text)
