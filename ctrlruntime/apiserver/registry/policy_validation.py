@@ -428,7 +428,8 @@ def flow_schema_causes(document: Document, _: Document | None) -> Iterator[Statu
 def priority_level_causes(document: Document, _: Document | None) -> Iterator[StatusCause]:
     """As ValidatePriorityLevelConfigurationSpec in pkg/apis/flowcontrol/validation/validation.go."""
     spec = spec_of(document)
-    kind, limited = spec.get("type", ""), spec.get("limited")
+    kind: str = spec.get("type", "")
+    limited: Document | None = spec.get("limited")
     if (document["metadata"].get("name") == "exempt") != (kind == "Exempt"):
         yield invalid_value("spec.type", kind, "must be 'Exempt' if and only if `name` is 'exempt'")
     yield from choice_causes(kind, "spec.type", ("Exempt", "Limited"))
@@ -436,10 +437,9 @@ def priority_level_causes(document: Document, _: Document | None) -> Iterator[St
         yield forbidden_field("spec.limited", "must be nil if the type is not Limited")
     if kind == "Limited" and spec.get("exempt") is not None:
         yield forbidden_field("spec.exempt", "must be nil if the type is Limited")
-    if kind == "Limited" and limited is None:
-        yield required("spec.limited", "must not be empty when type is Limited")
-    elif kind == "Limited":
-        yield from _limited_causes(limited)
+    if kind == "Limited":
+        missing = required("spec.limited", "must not be empty when type is Limited")
+        yield from (missing,) if limited is None else _limited_causes(limited)
 
 
 def _limited_causes(limited: Document) -> Iterator[StatusCause]:
@@ -452,7 +452,7 @@ def _limited_causes(limited: Document) -> Iterator[StatusCause]:
         yield forbidden_field(f"{path}.queuing", "must be nil if limited.limitResponse.type is not Limited")
     elif response.get("type") == "Queue" and queuing is None:
         yield required(f"{path}.queuing", "must not be empty if limited.limitResponse.type is Limited")
-    elif response.get("type") == "Queue":
+    elif queuing is not None:
         yield from _queuing_causes(queuing, f"{path}.queuing")
     else:
         yield from choice_causes(response.get("type", ""), f"{path}.type", ("Queue", "Reject"))

@@ -493,10 +493,10 @@ class Structural:
                 if not valid:
                     causes.extend(_closest(self.one_of, value).validate(value, path))
         if self.all_of:
-            failed = [found for child in self.all_of if (found := child.validate(value, path))]
-            if failed:
-                causes.extend(cause for found in failed for cause in found)
-                none = ". None validated" if len(failed) == len(self.all_of) else ""
+            refusals = [refusal for child in self.all_of if (refusal := child.validate(value, path))]
+            if refusals:
+                causes.extend(cause for refusal in refusals for cause in refusal)
+                none = ". None validated" if len(refusals) == len(self.all_of) else ""
                 causes.append(_combination(path, f"must validate all the schemas (allOf){none}"))
         if self.not_ is not None and not self.not_.validate(value, path):
             causes.append(_combination(path, "must not validate the schema (not)"))
