@@ -110,7 +110,7 @@ class Conditions:
         named = f'This FlowSchema references the PriorityLevelConfiguration object named "{name}"'
         if name in _BUILT_IN_LEVELS or self._registry.get(*_LEVELS, "", name) is not None:
             return _Condition("Dangling", "False", "Found", f"{named} and it exists")
-        return _Condition("Dangling", "True", "NotFound", f"{named} but there is no such object")
+        return _Condition("Dangling", "True", "NotFound", " ".join((named, "but there is", "no such object")))
 
     def _write(self, key: tuple[str, str], document: Document, wanted: _Condition) -> None:
         conditions: list[Document] = (document.get("status") or {}).get("conditions") or []
