@@ -18,7 +18,7 @@ from typing import Any
 from aiohttp import web
 from typing_extensions import override
 
-from ctrlruntime.apiserver.admission import WebhookAdmission
+from ctrlruntime.apiserver.admission import AdmissionChain, PolicyAdmission, WebhookAdmission
 from ctrlruntime.apiserver.apply import ManagedFieldsTracker
 from ctrlruntime.apiserver.authentication import AccountTokens, Authenticator
 from ctrlruntime.apiserver.authorization import MASTERS, RBAC, AuthorizationAttributes, Escalation, User, bootstrap
@@ -130,7 +130,7 @@ class APIServer:
         self._rbac_follows()
         self._api_services.follow()
         self._conditions.follow()
-        self._webhooks_follow()
+        self._admission_follows()
         application = Application(
             self.registry,
             self._authenticator,
@@ -344,17 +344,21 @@ class APIServer:
             self.store.table("rbac.authorization.k8s.io", plural).listen(lambda _change: self._rbac.invalidate())
         self._tasks.append(asyncio.create_task(self._rbac.run(), name="rbac"))
 
-    def _webhooks_follow(self) -> None:
+    def _admission_follows(self) -> None:
         disabled = self.options.disabled_admission
-        admission = WebhookAdmission(
+        decide = self._decide if self.options.authorization == "rbac" else None
+        webhooks = WebhookAdmission(
             self.registry,
             self._webhooks,
             mutates="MutatingAdmissionWebhook" not in disabled,
             validates="ValidatingAdmissionWebhook" not in disabled,
-            decide=self._decide if self.options.authorization == "rbac" else None,
+            decide=decide,
         )
-        admission.follow()
-        self.registry.extensions.admission = admission
+        webhooks.follow()
+        policies = PolicyAdmission(self.registry, decide=decide)
+        if "ValidatingAdmissionPolicy" not in disabled:
+            policies.follow()
+        self.registry.extensions.admission = AdmissionChain((policies, webhooks))
 
     def _decide(self, user: Caller | None, asked: Mapping[str, str]) -> tuple[bool, str]:
         """Answer what a condition of a webhook asks the authorizer."""

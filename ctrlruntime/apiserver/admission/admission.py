@@ -31,9 +31,8 @@ from ctrlruntime.apiserver.admission.webhooks import Webhook, Webhooks
 from ctrlruntime.apiserver.encoding import copy_tree, encode
 from ctrlruntime.apiserver.interfaces import NAMESPACES, AdmissionAttributes, Document, Operation, UserIdentity
 from ctrlruntime.apiserver.patch import json_patch
-from ctrlruntime.apiserver.registry import match_conditions
 from ctrlruntime.apiserver.registry.defaults import default
-from ctrlruntime.apiserver.registry.match_conditions import ConditionError
+from ctrlruntime.apiserver.registry.expressions import ExpressionError, all_hold
 from ctrlruntime.apiserver.registry.resources import Resource, built_in
 from ctrlruntime.apiserver.schema import Misfit
 from ctrlruntime.apiserver.storage import Store
@@ -44,7 +43,7 @@ from ctrlruntime.log import get_logger
 _log = get_logger("apiserver")
 
 Decide: TypeAlias = Callable[[UserIdentity | None, Mapping[str, str]], tuple[bool, str]]
-"""What authorization says to a question of `match_conditions.May`; None is the server itself."""
+"""What authorization says to a question of `expressions.May`; None is the server itself."""
 
 
 class Kinds(Protocol):
@@ -131,7 +130,7 @@ class WebhookAdmission:
 
     async def _mutate_in_turn(self, webhook: Webhook, attributes: AdmissionAttributes, shown: _Shown) -> None:
         seen = replace(attributes, object=shown.object) if shown.is_changed else attributes
-        resource = self._matcher.match(webhook, seen)
+        resource = self._matcher.match(webhook.match, seen)
         if resource is None:
             return
         if await self._mutate_by(webhook, resource, seen, shown):
@@ -187,7 +186,7 @@ class WebhookAdmission:
         matching = [
             (webhook, resource)
             for webhook in self._webhooks.validating
-            if (resource := self._matcher.match(webhook, attributes)) is not None
+            if (resource := self._matcher.match(webhook.match, attributes)) is not None
         ]
         if len(matching) == 1:
             await self._validate_by(*matching[0], attributes)
@@ -270,20 +269,14 @@ class WebhookAdmission:
             return True
         request = make_request(attributes, names_of(resource, attributes), "", None, None)
         bindings: Document = {"object": document, "oldObject": old, "request": request, "namespaceObject": {}}
-        problems: list[str] = []
-        for _, expression in webhook.conditions:
-            try:
-                if not match_conditions.holds(expression, bindings, partial(self._decide, attributes.user)):
-                    return False
-            except ConditionError as error:
-                problems.append(f"expression '{expression}' resulted in error: {error}")
-        if not problems:
-            return True
-        if webhook.may_fail:
-            return False
-        why = problems[0] if len(problems) == 1 else f"[{', '.join(problems)}]"
-        asked: Resource = attributes.resource
-        raise failures.forbidden(asked.plural, asked.group, attributes.name, why)
+        expressions = [expression for _, expression in webhook.conditions]
+        try:
+            return all_hold(expressions, bindings, partial(self._decide, attributes.user))
+        except ExpressionError as error:
+            if webhook.may_fail:
+                return False
+            asked: Resource = attributes.resource
+            raise failures.forbidden(asked.plural, asked.group, attributes.name, str(error)) from None
 
 
 def _scoped(attributes: AdmissionAttributes) -> AdmissionAttributes:

@@ -1,4 +1,4 @@
-"""Whether a webhook is to be called about a request, and under which version it sees it."""
+"""Whether a webhook or a policy is for a request, and under which version it sees it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from ctrlruntime.apiserver import failures
 from ctrlruntime.apiserver.admission.reviews import Names
-from ctrlruntime.apiserver.admission.webhooks import Webhook
+from ctrlruntime.apiserver.admission.webhooks import Match, Rule
 from ctrlruntime.apiserver.interfaces import NAMESPACES, AdmissionAttributes, Document
 from ctrlruntime.apiserver.registry.resources import Resource
 from ctrlruntime.apiserver.storage import Store
@@ -20,51 +20,46 @@ class Matcher:
         self._store = store
         self._equivalents = equivalents
 
-    def match(self, webhook: Webhook, attributes: AdmissionAttributes) -> Resource | None:
-        """Return the version in which the webhook sees the request, or None when it is not called. Raises: NotFound."""
-        found = self._by_rules(webhook, attributes)
-        if found is None:
-            return None
-        if webhook.namespaces and not self._namespace_matches(webhook, attributes):
-            return None
-        if webhook.objects and not _object_matches(webhook, attributes):
+    def match(self, match: Match, attributes: AdmissionAttributes) -> Resource | None:
+        """Return the version under which the request matches, or None. Raises: NotFound without the namespace."""
+        found = self._by_rules(match.rules, attributes, is_exact=match.is_exact)
+        if found is None or not self.selects(match, attributes):
             return None
         return found
 
-    def _by_rules(self, webhook: Webhook, attributes: AdmissionAttributes) -> Resource | None:
+    def selects(self, match: Match, attributes: AdmissionAttributes) -> bool:
+        """Tell whether the selectors allow a request and no rule excludes it. Raises: NotFound without the namespace."""
+        if match.namespaces and not self._namespace_matches(match, attributes):
+            return False
+        if match.objects and not _object_matches(match, attributes):
+            return False
+        return self._by_rules(match.excluded, attributes, is_exact=match.is_exact) is None
+
+    def _by_rules(self, rules: Sequence[Rule], attributes: AdmissionAttributes, *, is_exact: bool) -> Resource | None:
         resource: Resource = attributes.resource
-        if self._matches(webhook, resource, attributes):
+        if any(rule.matches(resource, attributes) for rule in rules):
             return resource
-        if webhook.is_exact:
-            return None
-        for other in self._equivalents(resource):
-            if other is not resource and self._matches(webhook, other, attributes):
+        for other in self._equivalents(resource) if rules and not is_exact else ():
+            if other is not resource and any(rule.matches(other, attributes) for rule in rules):
                 return other
         return None
 
-    @staticmethod
-    def _matches(webhook: Webhook, resource: Resource, attributes: AdmissionAttributes) -> bool:
-        return any(
-            rule.matches(resource, attributes.subresource, attributes.operation, attributes.namespace)
-            for rule in webhook.rules
-        )
-
-    def _namespace_matches(self, webhook: Webhook, attributes: AdmissionAttributes) -> bool:
+    def _namespace_matches(self, match: Match, attributes: AdmissionAttributes) -> bool:
         resource: Resource = attributes.resource
         if resource.stored_as == NAMESPACES and not attributes.subresource and attributes.object is not None:
-            return webhook.namespaces.matches(_labels(attributes.object))  # what it is to become counts
+            return match.namespaces.matches(_labels(attributes.object))  # what it is to become counts
         if not attributes.namespace:
             return True
         record = self._store.table(*NAMESPACES).records.get(("", attributes.namespace))
         if record is None:
             raise failures.not_found("namespaces", "", attributes.namespace)
-        return webhook.namespaces.matches(record.labels)
+        return match.namespaces.matches(record.labels)
 
 
-def _object_matches(webhook: Webhook, attributes: AdmissionAttributes) -> bool:
+def _object_matches(match: Match, attributes: AdmissionAttributes) -> bool:
     """Tell whether the new object or the old one is selected; what has no metadata never is."""
     return any(
-        document is not None and "metadata" in document and webhook.objects.matches(_labels(document))
+        document is not None and "metadata" in document and match.objects.matches(_labels(document))
         for document in (attributes.object, attributes.old)
     )
 

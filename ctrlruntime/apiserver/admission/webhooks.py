@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from ctrlruntime.apiserver.interfaces import Change, Document, Operation, Served
+from ctrlruntime.apiserver.interfaces import AdmissionAttributes, Change, Document, Operation, Served
 from ctrlruntime.apiserver.storage import Store
 from ctrlruntime.apiserver.webhook_client import Endpoint, endpoint_of
 from ctrlruntime.selector import LabelSelector, from_label_selector
@@ -40,16 +40,19 @@ class Rule:
     resources: tuple[tuple[str, str], ...]
     """(plural, subresource) pairs; each part may be `*`."""
     scope: str
+    names: frozenset[str] = frozenset()
+    """The names of objects; empty: any. Only rules of policies have them."""
 
     def concerns(self, group: str, plural: str, subresource: str, operation: Operation) -> bool:
         """Tell whether the rule names this, whatever the version and scope."""
         return _has(self.operations, operation) and _has(self.groups, group) and self._names(plural, subresource)
 
-    def matches(self, resource: Served, subresource: str, operation: Operation, namespace: str) -> bool:
+    def matches(self, resource: Served, attributes: AdmissionAttributes) -> bool:
         return (
-            self.concerns(resource.group, resource.plural, subresource, operation)
+            self.concerns(resource.group, resource.plural, attributes.subresource, attributes.operation)
             and _has(self.versions, resource.version)
-            and self._reaches(resource, namespace)
+            and self._reaches(resource, attributes.namespace)
+            and (not self.names or attributes.name in self.names)
         )
 
     def _names(self, plural: str, subresource: str) -> bool:
@@ -71,6 +74,18 @@ def _has(names: frozenset[str], name: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
+class Match:
+    """Which requests a webhook, a policy or a binding is for."""
+
+    rules: tuple[Rule, ...]
+    excluded: tuple[Rule, ...]
+    is_exact: bool
+    """matchPolicy Exact: requests of an equivalent version do not match."""
+    namespaces: LabelSelector
+    objects: LabelSelector
+
+
+@dataclass(frozen=True, slots=True)
 class Webhook:
     """One entry of a configuration."""
 
@@ -81,11 +96,7 @@ class Webhook:
     """Seconds."""
     may_fail: bool
     """failurePolicy Ignore: without a response the request continues."""
-    rules: tuple[Rule, ...]
-    is_exact: bool
-    """matchPolicy Exact: it is not called for requests of an equivalent version."""
-    namespaces: LabelSelector
-    objects: LabelSelector
+    match: Match
     conditions: tuple[tuple[str, str], ...]
     """(name, CEL expression)."""
     is_called_again: bool
@@ -108,13 +119,21 @@ def _webhook(configuration: str, entry: Document) -> Webhook:
         endpoint=endpoint_of(entry.get("clientConfig") or {}),
         timeout=entry.get("timeoutSeconds", 10),
         may_fail=entry.get("failurePolicy") == "Ignore",
-        rules=tuple(_rule(rule) for rule in entry.get("rules") or ()),
-        is_exact=entry.get("matchPolicy") == "Exact",
-        namespaces=from_label_selector(entry.get("namespaceSelector") or {}),
-        objects=from_label_selector(entry.get("objectSelector") or {}),
+        match=read_match(entry, "rules"),
         conditions=tuple((c["name"], c["expression"]) for c in entry.get("matchConditions") or ()),
         is_called_again=entry.get("reinvocationPolicy") == "IfNeeded",
         review_version=next((version for version in versions if version in {"v1", "v1beta1"}), "v1"),
+    )
+
+
+def read_match(entry: Document, rules: str, excluded: str = "excludeResourceRules") -> Match:
+    """Return the match of a webhook, or of the match resources of a policy or binding; `rules` and `excluded` are names of fields."""
+    return Match(
+        rules=tuple(_rule(rule) for rule in entry.get(rules) or ()),
+        excluded=tuple(_rule(rule) for rule in entry.get(excluded) or ()),
+        is_exact=entry.get("matchPolicy") == "Exact",
+        namespaces=from_label_selector(entry.get("namespaceSelector") or {}),
+        objects=from_label_selector(entry.get("objectSelector") or {}),
     )
 
 
@@ -126,6 +145,7 @@ def _rule(rule: Document) -> Rule:
         versions=frozenset(rule.get("apiVersions") or ()),
         resources=tuple((name, part) for name, _, part in pairs),
         scope=rule.get("scope") or "*",
+        names=frozenset(rule.get("resourceNames") or ()),
     )
 
 
@@ -174,7 +194,7 @@ class Webhooks:
         return any(
             rule.concerns(*name, subresource, operation)
             for webhook in (*self.mutating, *self.validating)
-            for rule in webhook.rules
+            for rule in webhook.match.rules
             for name in names
         )
 
@@ -206,8 +226,10 @@ __all__ = [
     "GROUP",
     "MUTATING",
     "VALIDATING",
+    "Match",
     "Rule",
     "Webhook",
     "Webhooks",
     "read_configuration",
+    "read_match",
 ]

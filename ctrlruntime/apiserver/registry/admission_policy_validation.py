@@ -1,15 +1,16 @@
 """Validation of admission policies and their bindings, with kube-apiserver's words.
 
-The rules are those of pkg/apis/admissionregistration/validation/validation.go. Expressions are not compiled, except for match conditions.
+The rules are those of pkg/apis/admissionregistration/validation/validation.go. Expressions of mutations are not compiled.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from ctrlruntime.apiserver.failures import duplicate, forbidden_field, invalid_value, not_supported, required
 from ctrlruntime.apiserver.interfaces import Document
+from ctrlruntime.apiserver.registry.expressions import Scope, is_identifier, problem
 from ctrlruntime.apiserver.registry.trees import items
 from ctrlruntime.apiserver.registry.values import (
     choice_causes,
@@ -35,14 +36,17 @@ def validating_policy_causes(document: Document, _: Document | None) -> Iterator
     if not spec.get("validations") and not spec.get("auditAnnotations"):
         yield required("spec.validations", _EMPTY)
         yield required("spec.auditAnnotations", _EMPTY)
+    scope = scope_of(spec)
     for index, validation in enumerate(items(spec, "validations")):
-        yield from _validation_causes(validation, f"spec.validations[{index}]")
+        yield from _validation_causes(validation, f"spec.validations[{index}]", scope)
     keys: set[str] = set()
     for index, annotation in enumerate(items(spec, "auditAnnotations")):
         where, key = f"spec.auditAnnotations[{index}]", annotation.get("key", "")
         yield from qualified_name_causes(f"{document['metadata'].get('name', '')}/{key}", f"{where}.key")
         if not annotation.get("valueExpression", "").strip():
             yield required(f"{where}.valueExpression", "valueExpression is not specified")
+        else:
+            yield from _expression_causes(annotation, "valueExpression", where, scope, ("string", "null_type"))
         if key in keys:
             yield duplicate(f"{where}.key", key)
         keys.add(key)
@@ -96,12 +100,18 @@ def _policy_causes(spec: Document) -> Iterator[StatusCause]:
         yield from _match_causes(constraints, "spec.matchConstraints")
         if not constraints.get("resourceRules"):
             yield required("spec.matchConstraints.resourceRules")
-    if kind is None:  # with parameters the expressions have a variable more
-        yield from conditions_causes(spec.get("matchConditions") or [], "spec.matchConditions")
+    scope = scope_of(spec)
+    yield from conditions_causes(spec.get("matchConditions") or [], "spec.matchConditions", scope)
     for index, variable in enumerate(items(spec, "variables")):
-        for name in ("name", "expression"):
-            if not variable.get(name, "").strip():
-                yield required(f"spec.variables[{index}].{name}", f"{name} is not specified")
+        where, name = f"spec.variables[{index}]", variable.get("name", "")
+        if not name.strip():
+            yield required(f"{where}.name", "name is not specified")
+        elif not is_identifier(name):
+            yield invalid_value(f"{where}.name", name, "name is not a valid CEL identifier")
+        if not variable.get("expression", "").strip():
+            yield required(f"{where}.expression", "expression is not specified")
+        else:
+            yield from _expression_causes(variable, "expression", where, scope.before(name), ())
 
 
 def _binding_causes(spec: Document) -> Iterator[StatusCause]:
@@ -150,12 +160,30 @@ def _mutated_causes(match: Document | None, path: str) -> Iterator[StatusCause]:
                 yield not_supported(f"{path}.resourceRules.operations", operation, _MUTATED)
 
 
-def _validation_causes(validation: Document, path: str) -> Iterator[StatusCause]:
+def scope_of(spec: Document) -> Scope:
+    """Return what the expressions of a policy can name."""
+    composed = tuple((one.get("name", ""), one.get("expression", "")) for one in items(spec, "variables"))
+    return Scope(spec.get("paramKind") is not None, composed)
+
+
+def _expression_causes(
+    holder: Document, field: str, path: str, scope: Scope, results: Sequence[str]
+) -> Iterator[StatusCause]:
+    found = problem(holder[field], scope, results)
+    if found:
+        yield invalid_value(f"{path}.{field}", holder[field], found)
+
+
+def _validation_causes(validation: Document, path: str, scope: Scope) -> Iterator[StatusCause]:
     message, expression = validation.get("message", ""), validation.get("messageExpression", "")
     if not validation.get("expression", "").strip():
         yield required(f"{path}.expression", "expression is not specified")
+    else:
+        yield from _expression_causes(validation, "expression", path, scope, ("bool",))
     if expression and not expression.strip():
         yield invalid_value(f"{path}.messageExpression", expression, "must be non-empty if specified")
+    elif expression:
+        yield from _expression_causes(validation, "messageExpression", path, scope, ("string",))
     if message and not message.strip():
         yield invalid_value(f"{path}.message", message, "must be non-empty if specified")
     elif "\n" in message.strip() or "\r" in message.strip():

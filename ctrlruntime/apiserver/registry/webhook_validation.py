@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from ctrlruntime.apiserver.failures import duplicate, invalid_value, required, too_many
 from ctrlruntime.apiserver.interfaces import Document
-from ctrlruntime.apiserver.registry import match_conditions
+from ctrlruntime.apiserver.registry.expressions import REQUEST, Scope, problem
 from ctrlruntime.apiserver.registry.url_syntax import url_fault
 from ctrlruntime.apiserver.registry.values import (
     PORT_RANGE,
@@ -190,26 +190,26 @@ def _service_causes(service: Document, path: str) -> Iterator[StatusCause]:
                 yield invalid_value(f"{path}.path", text, f"segment[{index}]: {problem}")
 
 
-def conditions_causes(conditions: list[Document], path: str) -> Iterator[StatusCause]:
+def conditions_causes(conditions: list[Document], path: str, scope: Scope = REQUEST) -> Iterator[StatusCause]:
     if len(conditions) > _MOST_CONDITIONS:
         yield too_many(path, len(conditions), _MOST_CONDITIONS)
     names: set[str] = set()
     for index, condition in enumerate(conditions):
-        yield from _condition_causes(condition, f"{path}[{index}]")
+        yield from _condition_causes(condition, f"{path}[{index}]", scope)
         name = str(condition.get("name", ""))
         if name and name in names:
             yield duplicate(f"{path}[{index}].name", name)
         names.add(name)
 
 
-def _condition_causes(condition: Document, path: str) -> Iterator[StatusCause]:
+def _condition_causes(condition: Document, path: str, scope: Scope) -> Iterator[StatusCause]:
     expression = str(condition.get("expression", ""))
     if not expression.strip():
         yield required(f"{path}.expression")
     else:
-        problem = match_conditions.problem(expression)
-        if problem:
-            yield invalid_value(f"{path}.expression", expression, problem)
+        found = problem(expression, scope)
+        if found:
+            yield invalid_value(f"{path}.expression", expression, found)
     if not condition.get("name"):
         yield required(f"{path}.name")
     else:
