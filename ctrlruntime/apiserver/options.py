@@ -18,7 +18,13 @@ _ADDRESS: Final = re.compile(r"(\[[^]]+\]|[^/:]+):\d+")
 DEFAULT_ISSUER: Final = "https://kubernetes.default.svc.cluster.local"
 DEFAULT_NETWORK: Final = "10.0.0.0/24"
 ADMISSION_PLUGINS: Final = frozenset(
-    {"NamespaceLifecycle", "MutatingAdmissionWebhook", "ValidatingAdmissionWebhook", "ServiceAccount"}
+    {
+        "NamespaceLifecycle",
+        "MutatingAdmissionWebhook",
+        "ValidatingAdmissionPolicy",
+        "ValidatingAdmissionWebhook",
+        "ServiceAccount",
+    }
 )
 
 

@@ -155,8 +155,8 @@ class Substitution:
             return False
         return all(self._assign(*pair) for pair in zip(left.parameters, right.parameters, strict=True))
 
-    def _bind(self, left: Type, right: Type) -> bool:
-        left, right = self._known(left), self._known(right)
+    def _bind(self, one: Type, other: Type) -> bool:
+        left, right = self._known(one), self._known(other)
         if left == right:
             return True
         if right.kind == "parameter":
@@ -169,7 +169,15 @@ class Substitution:
                 return False
             self._bound[left.name] = right
             return True
-        return self._assign(left, right)
+        if not self._assign(left, right):
+            return False
+        general = (
+            left if is_more_general(left, right) else right
+        )  # cel-go's mostGeneral: the later one can widen a parameter
+        for parameter in (one, other):
+            if parameter.kind == "parameter" and not self._occurs(parameter, general):
+                self._bound[parameter.name] = general
+        return True
 
     def _known(self, type: Type) -> Type:
         known = type

@@ -193,3 +193,27 @@ def test_a_reset_forgets_webhooks(receiver, make):
         assert refused == 400
         assert api.post("/api/v1/namespaces/default/configmaps", make.config_map("a")).code == 201
         api.close()
+
+
+def test_a_data_file_and_a_reset_bring_back_policies(tmp_path, make):
+    options = Options(controllers=[], data=tmp_path / "data")
+    maps, policy = "/api/v1/namespaces/default/configmaps", {"metadata": {"name": "no"}}
+    rule = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["*"], "resources": ["configmaps"]}
+    spec = {"matchConstraints": {"resourceRules": [rule]}, "validations": [{"expression": "false"}]}
+    codes = []
+    with ServerThread(options) as thread:
+        api = make.client(thread)
+        api.made(f"{ADMISSION}/validatingadmissionpolicies", {**policy, "spec": spec})
+        bound = {**policy, "spec": {"policyName": "no", "validationActions": ["Deny"]}}
+        api.made(f"{ADMISSION}/validatingadmissionpolicybindings", bound)
+        codes.append(api.post(maps, make.config_map("a")).code)
+        api.close()
+
+    with ServerThread(options) as thread:
+        api = make.client(thread)
+        codes.append(api.post(maps, make.config_map("a")).code)
+        thread.reset()
+        codes.append(api.post(maps, make.config_map("a")).code)
+        api.close()
+
+    assert codes == [422, 422, 201]

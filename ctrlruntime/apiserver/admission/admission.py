@@ -29,7 +29,7 @@ from ctrlruntime.apiserver.admission.reviews import (
 )
 from ctrlruntime.apiserver.admission.webhooks import Webhook, Webhooks
 from ctrlruntime.apiserver.encoding import copy_tree, encode
-from ctrlruntime.apiserver.interfaces import NAMESPACES, AdmissionAttributes, Document, Operation, UserIdentity
+from ctrlruntime.apiserver.interfaces import AdmissionAttributes, Document, Operation, UserIdentity
 from ctrlruntime.apiserver.patch import json_patch
 from ctrlruntime.apiserver.registry.defaults import default
 from ctrlruntime.apiserver.registry.expressions import ExpressionError, all_hold
@@ -111,7 +111,6 @@ class WebhookAdmission:
         """Return the changed object, or None when it stays as it is. Raises: APIStatusError."""
         if not self._webhooks.mutating:
             return None
-        attributes = _scoped(attributes)
         shown = _Shown(attributes.resource, attributes.object)
         webhooks = self._webhooks.mutating
         for webhook in webhooks:
@@ -182,7 +181,6 @@ class WebhookAdmission:
         """Raises: APIStatusError of the first denial to come."""
         if not self._webhooks.validating:
             return
-        attributes = _scoped(attributes)
         matching = [
             (webhook, resource)
             for webhook in self._webhooks.validating
@@ -277,14 +275,6 @@ class WebhookAdmission:
                 return False
             asked: Resource = attributes.resource
             raise failures.forbidden(asked.plural, asked.group, attributes.name, str(error)) from None
-
-
-def _scoped(attributes: AdmissionAttributes) -> AdmissionAttributes:
-    """Return the attributes as admission sees them: a Namespace object lies in the namespace it is."""
-    resource: Resource = attributes.resource
-    if resource.stored_as == NAMESPACES:
-        return replace(attributes, namespace=attributes.name)
-    return attributes
 
 
 def _patched(document: Document, operations: list[Document], resource: Resource | None) -> Document:

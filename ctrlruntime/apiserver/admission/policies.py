@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Protocol
+from typing import Protocol
 
 from ctrlruntime.apiserver import failures
+from ctrlruntime.apiserver.admission.following import GROUP, follow
 from ctrlruntime.apiserver.admission.matching import Matcher, has_own_kind, names_of
 from ctrlruntime.apiserver.admission.reviews import make_request
-from ctrlruntime.apiserver.admission.webhooks import GROUP, Match, read_match
-from ctrlruntime.apiserver.interfaces import NAMESPACES, AdmissionAttributes, Change, Document, Operation
+from ctrlruntime.apiserver.admission.webhooks import Match, read_match
+from ctrlruntime.apiserver.interfaces import NAMESPACES, AdmissionAttributes, Document, Operation
 from ctrlruntime.apiserver.registry.admission_policy_validation import scope_of
 from ctrlruntime.apiserver.registry.expressions import ExpressionError, Scope, Variables, all_hold, evaluate
 from ctrlruntime.apiserver.registry.resources import Resource
@@ -97,24 +98,9 @@ class PolicyAdmission:
 
     def follow(self) -> None:
         """Act on what is in the store, and on each change of it from now on."""
-        for plural, kept, read in (
-            (POLICIES, self._policies, _read_policy),
-            (BINDINGS, self._bindings, _read_binding),
-        ):
-            table = self._kinds.store.table(GROUP, plural)
-            listener = partial(self._changed, kept, read)
-            for record in table.records.values():
-                document = record.writer.tree(record)
-                listener(Change("ADDED", document, None, record.revision))
-            table.listen(listener)
-
-    def _changed(self, kept: dict[str, Any], read: Callable[[Document], Any], change: Change) -> None:
-        name: str = change.object["metadata"]["name"]
-        if change.type == "DELETED":
-            kept.pop(name, None)
-        else:
-            kept[name] = read(change.object)
-        self._wanted.clear()
+        store, changed = self._kinds.store, self._wanted.clear
+        follow(store, POLICIES, self._policies, _read_policy, changed)
+        follow(store, BINDINGS, self._bindings, _read_binding, changed)
 
     def is_wanted(self, group: str, plural: str, subresource: str, operation: Operation) -> bool:
         if not self._policies or not self._bindings:
@@ -139,10 +125,14 @@ class PolicyAdmission:
         denial: APIStatusError | None = None
         for name in sorted(self._policies):
             policy = self._policies[name]
-            resource = self._matcher.match(policy.match, attributes)
+            bindings = self._bindings_of(name)
+            resource = self._matcher.match(policy.match, attributes) if bindings else None
             if resource is None:
                 continue
-            for binding in self._bindings_of(name):
+            unknown = self._unknown_kind(policy)
+            if unknown and not policy.may_fail:
+                denial = denial or _failure(policy, None, _Denial(unknown), attributes)
+            for binding in () if unknown else bindings:
                 found = await self._denied(policy, binding, resource, attributes)
                 denial = denial or found
         if denial is not None:
@@ -177,6 +167,14 @@ class PolicyAdmission:
             )
         return _failure(policy, binding, denials[0], attributes) if denials and "Deny" in binding.actions else None
 
+    def _unknown_kind(self, policy: _Policy) -> str:
+        """Return what is wrong with the kind of a policy's parameters; empty when nothing is."""
+        if policy.params is None or self._kinds.find_kind(*policy.params) is not None:
+            return ""
+        group, version, kind = policy.params
+        shown = f"{group}/{version}, Kind={kind}" if group else f"{version}, Kind={kind}"
+        return f"failed to configure policy: failed to find resource referenced by paramKind: '{shown}'"
+
     def _selects(self, match: Match, attributes: AdmissionAttributes) -> bool:
         if match.rules:
             return self._matcher.match(match, attributes) is not None
@@ -190,13 +188,8 @@ class PolicyAdmission:
         """Return the parameters of a binding; None where its policy has none. Raises: _ConfigurationError."""
         if policy.params is None:
             return [None]
-        group, version, kind = policy.params
-        resource = self._kinds.find_kind(group, version, kind)
-        if resource is None:
-            shown = f"{group}/{version}, Kind={kind}" if group else f"{version}, Kind={kind}"
-            raise _ConfigurationError(f"failed to find resource referenced by paramKind: '{shown}'")
-        reference = binding.reference
-        if reference is None:
+        resource, reference = self._kinds.find_kind(*policy.params), binding.reference
+        if resource is None or reference is None:
             return [None]
         namespace = self._namespace_of(reference, resource, attributes)
         found = list(self._referenced(reference, resource, namespace))
@@ -307,10 +300,13 @@ def _namespace(store: Store, attributes: AdmissionAttributes) -> Document | None
     return namespace
 
 
-def _failure(policy: _Policy, binding: _Binding, denial: _Denial, attributes: AdmissionAttributes) -> APIStatusError:
+def _failure(
+    policy: _Policy, binding: _Binding | None, denial: _Denial, attributes: AdmissionAttributes
+) -> APIStatusError:
     resource: Resource = attributes.resource
-    text = f"ValidatingAdmissionPolicy '{policy.name}' with binding '{binding.name}' denied request: {denial.message}"
-    status = dict(failures.forbidden(resource.plural, resource.group, attributes.name, text).status)
+    bound = f" with binding '{binding.name}'" if binding else ""
+    text = f"ValidatingAdmissionPolicy '{policy.name}'{bound} denied request: {denial.message}"
+    status = dict(failures.forbidden(resource.plural, resource.group, attributes.name or "Unknown", text).status)
     status["reason"] = denial.reason
     status["code"] = _CODES.get(denial.reason, 422)
     status["details"] = {**status["details"], "causes": [{"message": text}]}

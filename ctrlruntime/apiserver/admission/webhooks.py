@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from ctrlruntime.apiserver.interfaces import AdmissionAttributes, Change, Document, Operation, Served
+from ctrlruntime.apiserver.admission.following import GROUP, follow
+from ctrlruntime.apiserver.interfaces import AdmissionAttributes, Document, Operation, Served
 from ctrlruntime.apiserver.storage import Store
 from ctrlruntime.apiserver.webhook_client import Endpoint, endpoint_of
 from ctrlruntime.selector import LabelSelector, from_label_selector
 
-GROUP = "admissionregistration.k8s.io"
 MUTATING, VALIDATING = "mutatingwebhookconfigurations", "validatingwebhookconfigurations"
 _EXEMPT = frozenset(
     {
@@ -170,12 +170,7 @@ class Webhooks:
     def follow(self, store: Store) -> None:
         """Read the configurations that are there, and each one that is written from now on."""
         for plural in self._plurals:
-            table = store.table(GROUP, plural)
-            for record in table.records.values():
-                document = record.writer.tree(record)
-                self._by_name[plural][document["metadata"]["name"]] = read_configuration(document)
-            table.listen(self._follower(plural))
-        self._order()
+            follow(store, plural, self._by_name[plural], read_configuration, self._order)
 
     def wants(self, group: str, plural: str, subresource: str, operation: Operation) -> bool:
         """Tell whether a webhook might be called; False is certain."""
@@ -198,19 +193,6 @@ class Webhooks:
             for name in names
         )
 
-    def _follower(self, plural: str) -> Callable[[Change], None]:
-        by_name = self._by_name[plural]
-
-        def listener(change: Change) -> None:
-            name: str = change.object["metadata"]["name"]
-            if change.type == "DELETED":
-                by_name.pop(name, None)
-            else:
-                by_name[name] = read_configuration(change.object)
-            self._order()
-
-        return listener
-
     def _order(self) -> None:
         """Sort by the configurations' names; within one, its own order stays."""
         self.mutating = self._sorted(MUTATING)
@@ -223,7 +205,6 @@ class Webhooks:
 
 
 __all__ = [
-    "GROUP",
     "MUTATING",
     "VALIDATING",
     "Match",

@@ -5,7 +5,7 @@ Takes a pending write (or a delete, or a body that is acted on and not stored), 
 
 from __future__ import annotations
 
-from ctrlruntime.apiserver.interfaces import Admission, AdmissionAttributes, Document, Operation
+from ctrlruntime.apiserver.interfaces import NAMESPACES, Admission, AdmissionAttributes, Document, Operation
 from ctrlruntime.apiserver.registry.reading import read
 from ctrlruntime.apiserver.registry.resources import Resource
 from ctrlruntime.apiserver.registry.writes import DeleteOptions, Pending, WriteOptions
@@ -36,7 +36,7 @@ async def review_delete(admission: Admission, resource: Resource, record: Record
         resource=resource,
         subresource="",
         kind=(resource.group, resource.version, resource.kind),
-        namespace=namespace,
+        namespace=name if resource.stored_as == NAMESPACES else namespace,
         name="" if options.is_collection else name,
         object=None,
         old=resource.tree(record),
@@ -90,7 +90,7 @@ def _attributes(pending: Pending) -> AdmissionAttributes:
         resource=resource,
         subresource=pending.subresource,
         kind=view.kind if view else (resource.group, resource.version, resource.kind),
-        namespace=metadata.get("namespace", ""),
+        namespace=_namespace(resource, metadata, is_new=old is None),
         name=metadata.get("name", ""),
         object=view.show(pending.document) if view else pending.document,
         old=view.show(old) if view and old is not None else old,
@@ -99,3 +99,10 @@ def _attributes(pending: Pending) -> AdmissionAttributes:
         options=options.document("CreateOptions" if old is None else "UpdateOptions"),
         warnings=options.warnings,
     )
+
+
+def _namespace(resource: Resource, metadata: Document, *, is_new: bool) -> str:
+    """The namespace of a request: of a Namespace its own name, unless that is generated (endpoints/handlers/create.go)."""
+    if resource.stored_as != NAMESPACES:
+        return str(metadata.get("namespace", ""))
+    return "" if is_new and metadata.get("generateName") else str(metadata["name"])

@@ -6,6 +6,7 @@ The rules are those of pkg/apis/admissionregistration/validation/validation.go. 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Final
 
 from ctrlruntime.apiserver.failures import duplicate, forbidden_field, invalid_value, not_supported, required
@@ -101,13 +102,14 @@ def _policy_causes(spec: Document) -> Iterator[StatusCause]:
         if not constraints.get("resourceRules"):
             yield required("spec.matchConstraints.resourceRules")
     scope = scope_of(spec)
-    yield from conditions_causes(spec.get("matchConditions") or [], "spec.matchConditions", scope)
+    without = replace(scope, composed=None)
+    yield from conditions_causes(spec.get("matchConditions") or [], "spec.matchConditions", without)
     for index, variable in enumerate(items(spec, "variables")):
         where, name = f"spec.variables[{index}]", variable.get("name", "")
         if not name.strip():
             yield required(f"{where}.name", "name is not specified")
         elif not is_identifier(name):
-            yield invalid_value(f"{where}.name", name, "name is not a valid CEL identifier")
+            yield invalid_value(f"{where}.name", name, "must be a valid CEL identifier")
         if not variable.get("expression", "").strip():
             yield required(f"{where}.expression", "expression is not specified")
         else:
@@ -163,7 +165,7 @@ def _mutated_causes(match: Document | None, path: str) -> Iterator[StatusCause]:
 def scope_of(spec: Document) -> Scope:
     """Return what the expressions of a policy can name."""
     composed = tuple((one.get("name", ""), one.get("expression", "")) for one in items(spec, "variables"))
-    return Scope(spec.get("paramKind") is not None, composed)
+    return Scope(spec.get("paramKind") is not None, composed or None)
 
 
 def _expression_causes(
@@ -183,6 +185,7 @@ def _validation_causes(validation: Document, path: str, scope: Scope) -> Iterato
     if expression and not expression.strip():
         yield invalid_value(f"{path}.messageExpression", expression, "must be non-empty if specified")
     elif expression:
+        scope = replace(scope, has_authorizer=False)
         yield from _expression_causes(validation, "messageExpression", path, scope, ("string",))
     if message and not message.strip():
         yield invalid_value(f"{path}.message", message, "must be non-empty if specified")

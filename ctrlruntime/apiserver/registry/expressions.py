@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
@@ -16,6 +16,11 @@ if TYPE_CHECKING:
     from ctrlruntime.cel import Program, Type
 
 _AUTHORIZER, _OF_REQUEST = "authorizer", "authorizer.requestResource"
+_DECLARED: Final = {
+    "null": "null_type",
+    "timestamp": "google.protobuf.Timestamp",
+    "duration": "google.protobuf.Duration",
+}
 
 May: TypeAlias = Callable[[Mapping[str, str]], tuple[bool, str]]
 """Decides a question (`verb`, `path`, `group`, `resource`, `subresource`, `namespace`, `name`; `user` when it is not the caller).
@@ -33,13 +38,14 @@ class Scope:
 
     has_params: bool = False
     """`params`, the parameters of a policy."""
-    composed: tuple[tuple[str, str], ...] = ()
-    """Names and expressions of `variables`; each can use those before it."""
+    composed: tuple[tuple[str, str], ...] | None = None
+    """Names and expressions of `variables`; each can use those before it. None: without `variables`."""
+    has_authorizer: bool = True
 
     def before(self, name: str) -> Scope:
         """Return the scope of the expression of a variable."""
-        names = [each for each, _ in self.composed]
-        return Scope(self.has_params, self.composed[: names.index(name)])
+        names = [each for each, _ in self.composed or ()]
+        return replace(self, composed=(self.composed or ())[: names.index(name)])
 
 
 REQUEST: Final = Scope()
@@ -60,10 +66,10 @@ def problem(expression: str, scope: Scope = REQUEST, results: Sequence[str] = ("
     from ctrlruntime.cel import CompileError
 
     try:
-        kind = str(_compiled(expression, scope).result_type)
+        kind = _declared(_compiled(expression, scope).result_type)
     except CompileError as error:
         return f"compilation failed: {error}"
-    if not results or kind in {*results, "dyn"}:
+    if not results or kind in results:
         return ""
     wanted = results[0] if len(results) == 1 else f"one of [{' '.join(results)}]"
     return f"must evaluate to {wanted} but got {kind}"
@@ -83,6 +89,8 @@ def evaluate(expression: str, bindings: Mapping[str, Any], may: May, scope: Scop
         return program.evaluate(**bindings)
     except EvaluationError as error:
         raise ExpressionError(str(error)) from None
+    except (AttributeError, TypeError):  # the timestamps of a namespaceObject are declared as such, and are texts
+        raise ExpressionError("no such overload") from None
 
 
 def holds(expression: str, bindings: Mapping[str, Any], may: May, scope: Scope = REQUEST) -> bool:
@@ -114,7 +122,7 @@ class Variables(dict[str, Any]):
         super().__init__()
         self._scope, self._may = scope, may
         self._bindings = {**bindings, "variables": self}
-        self._expressions = dict(scope.composed)
+        self._expressions = dict(scope.composed or ())
 
     def __contains__(self, name: object) -> bool:
         return name in self._expressions
@@ -156,26 +164,56 @@ def _compiled(expression: str, scope: Scope) -> Program:
 
 @lru_cache(maxsize=256)
 def _names(scope: Scope) -> Mapping[str, Type]:
-    """The names of a scope with their types. A variable without a valid expression is not there, as upstream."""
-    from ctrlruntime.cel import CompileError
+    """The names of a scope with their types."""
     from ctrlruntime.cel.types import DYN, object_of
 
-    fields: dict[str, Type] = {}
-    for name, expression in scope.composed:
-        try:
-            fields[name] = _compiled(expression, scope.before(name)).result_type
-        except CompileError:
-            continue
-    more = {"params": DYN} if scope.has_params else {}
-    if scope.composed:
-        more["variables"] = object_of("kubernetes.variables", fields)
-    return {**_request_names(), **more}
+    names = dict(_request_names())
+    if not scope.has_authorizer:
+        del names[_AUTHORIZER], names[_OF_REQUEST]
+    if scope.has_params:
+        names["params"] = DYN
+    if scope.composed is not None:
+        fields = {name: _type_of_variable(expression, scope.before(name)) for name, expression in scope.composed}
+        names["variables"] = object_of("kubernetes.variables", fields)
+    return names
+
+
+def _type_of_variable(expression: str, scope: Scope) -> Type:
+    from ctrlruntime.cel import CompileError
+    from ctrlruntime.cel.types import DYN
+
+    try:
+        return _kept(_compiled(expression, scope).result_type)
+    except CompileError:
+        return DYN
+
+
+def _kept(found: Type) -> Type:
+    """The type of a variable with this value: only lists and maps keep theirs (convertCelTypeToDeclType)."""
+    from ctrlruntime.cel.types import DYN, list_of, map_of
+
+    match found.kind:
+        case "list":
+            return list_of(_kept(found.parameters[0]))
+        case "map":
+            return map_of(_kept(found.parameters[0]), _kept(found.parameters[1]))
+        case "object" | "opaque" | "type" | "parameter":
+            return DYN
+        case _:
+            return found
+
+
+def _declared(found: Type) -> str:
+    """The name of a type as cel-go declares it: not the one that messages of its checker show."""
+    inner = ", ".join(_declared(each) for each in found.parameters)
+    head = _DECLARED.get(found.kind) or found.name or found.kind
+    return f"{head}({inner})" if inner else head
 
 
 @lru_cache(maxsize=1)
 def _request_names() -> Mapping[str, Type]:
     from ctrlruntime.cel.library.authorization import AUTHORIZER, RESOURCE_CHECK
-    from ctrlruntime.cel.types import BOOL, DYN, STRING, list_of, map_of, object_of
+    from ctrlruntime.cel.types import BOOL, DYN, INT, STRING, TIMESTAMP, list_of, map_of, object_of
 
     kind = object_of("kubernetes.GroupVersionKind", {"group": STRING, "version": STRING, "kind": STRING})
     resource = object_of("kubernetes.GroupVersionResource", {"group": STRING, "version": STRING, "resource": STRING})
@@ -200,11 +238,35 @@ def _request_names() -> Mapping[str, Type]:
             "options": DYN,
         },
     )
+    texts = map_of(STRING, STRING)
+    metadata = object_of(
+        "kubernetes.NamespaceMetadata",
+        {
+            "name": STRING,
+            "generateName": STRING,
+            "namespace": STRING,
+            "labels": texts,
+            "annotations": texts,
+            "UID": STRING,
+            "creationTimestamp": TIMESTAMP,
+            "deletionGracePeriodSeconds": INT,
+            "deletionTimestamp": TIMESTAMP,
+            "generation": INT,
+            "resourceVersion": STRING,
+            "finalizers": list_of(STRING),
+        },
+    )
+    names = ("status", "type", "message", "reason")
+    condition = object_of(
+        "kubernetes.NamespaceCondition", {**dict.fromkeys(names, STRING), "lastTransitionTime": TIMESTAMP}
+    )
+    status = object_of("kubernetes.NamespaceStatus", {"conditions": list_of(condition), "phase": STRING})
+    spec = object_of("kubernetes.NamespaceSpec", {"finalizers": list_of(STRING)})
     return {
         "object": DYN,
         "oldObject": DYN,
         "request": request,
-        "namespaceObject": DYN,
+        "namespaceObject": object_of("kubernetes.Namespace", {"metadata": metadata, "spec": spec, "status": status}),
         _AUTHORIZER: AUTHORIZER,
         _OF_REQUEST: RESOURCE_CHECK,
     }
