@@ -5,6 +5,7 @@ A sequence is made from a seed and from what the server answered before, so both
 
 from __future__ import annotations
 
+import copy
 import json
 from collections.abc import Callable, Iterator
 from random import Random
@@ -352,6 +353,15 @@ def gizmo_status(make: Maker) -> Document:
     )
 
 
+def nulled(random: Random, value: Any) -> Any:
+    """Return the value with some of its fields null."""
+    if isinstance(value, list):
+        return [nulled(random, item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    return {key: None if random.random() < 0.08 else nulled(random, inner) for key, inner in value.items()}
+
+
 class Kind:
     """A kind that takes part: its path, the object it begins with, and how parts of it are made."""
 
@@ -368,10 +378,22 @@ class Kind:
         versions: tuple[str, ...] = (),
     ) -> None:
         self.name, self.api_version, self.plural, self.make = name, api_version, plural, make
+        self.label = name
         self.base = base or {}
         self.status, self.scales = status, scales
         self.versions = versions or (api_version,)
         self.is_custom = api_version.startswith(GROUP)
+
+    def with_nulls(self) -> Kind:
+        """Return the kind with parts that have nulls where there are values."""
+
+        def made(make: Callable[[Maker], Document]) -> Callable[[Maker], Document]:
+            return lambda maker: {key: nulled(maker.random, value) for key, value in make(maker).items()}
+
+        kind = copy.copy(self)
+        kind.make, kind.status = made(self.make), self.status and made(self.status)
+        kind.label = f"{self.name}-nulls"
+        return kind
 
     def path(self, namespace: str, api_version: str) -> str:
         root = "/apis" if "/" in api_version else "/api"
@@ -455,10 +477,10 @@ class Sequence:
 
     def __init__(self, kind: Kind, seed: int, namespace: str) -> None:
         self.kind = kind
-        self.random = Random(f"{kind.name}-{seed}")
+        self.random = Random(f"{kind.label}-{seed}")
         self.make = Maker(self.random)
         self.namespace = namespace
-        self.name = f"{kind.name.lower()}-{seed}"
+        self.name = f"{kind.label.lower()}-{seed}"
 
     def steps(self, length: int) -> Iterator[Callable[[Document | None], Request]]:
         yield self.first()

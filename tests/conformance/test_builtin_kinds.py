@@ -130,9 +130,11 @@ class Client:
     def __init__(self, server: Environment) -> None:
         self._connection = server.connection
 
-    def send(self, method: str, path: str, body: Any = None) -> tuple[int, list[str], dict[str, Any]]:
+    def send(
+        self, method: str, path: str, body: Any = None, kind: str = "application/json"
+    ) -> tuple[int, list[str], dict[str, Any]]:
         data = None if body is None else json.dumps(body).encode()
-        status, headers, text = self._connection.exchange(method, path, data, {"Content-Type": "application/json"})
+        status, headers, text = self._connection.exchange(method, path, data, {"Content-Type": kind})
         return status, headers.get_all("Warning") or [], json.loads(text)
 
 

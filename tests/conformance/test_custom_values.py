@@ -335,7 +335,7 @@ TEXTS: dict[str, str] = {
     "byte": "aGk= YQ== YWJj aGk_",
     "duration": "1h30m 1.5h 3ms 5µs -1h 1w",
     "hostname": "a.example.com localhost xn--a.com münchen.de",
-    "email": "a@b.c <a@b.c> a(x)<a@b> group:a@b; a@[1.2.3.4] .a@b a..b@c",
+    "email": "a@b.c <a@b.c> a@\tb <a@\tb> a(x)<a@b> group:a@b; a@[1.2.3.4] .a@b a..b@c",
     "ipv4": "1.2.3.4 010.1.1.1 ::ffff:1.2.3.4",
     "ipv6": "::1 1:2:3:4:5:6:7:8 ::1.2.3.4",
     "cidr": "10.0.0.0/8 010.0.0.0/08 ::ffff:1.2.3.4/96 10.0.0.0/255.0.0.0",

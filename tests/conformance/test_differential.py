@@ -84,7 +84,7 @@ def version(document: dict) -> str:
 
 
 @pytest.mark.parametrize("seed", seeds(range(16), 4))
-@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
+@pytest.mark.parametrize("kind", [*KINDS, *(kind.with_nulls() for kind in KINDS)], ids=lambda kind: kind.label)
 def test_both_servers_leave_the_same_objects_and_owners(pair, kind: Kind, seed: int) -> None:
     connections = [environment.connection for environment in pair]
     sequences = [Sequence(kind, seed, "sequences") for _ in pair]

@@ -31,10 +31,10 @@ def renew_last_applied(document: Document, config: Document) -> None:
     metadata = dict(config.get("metadata") or {})
     given = metadata.pop("annotations", None)
     if given is not None:
-        metadata["annotations"] = {key: value for key, value in given.items() if key != _ANNOTATION}
+        metadata["annotations"] = {key: value or "" for key, value in given.items() if key != _ANNOTATION}
     annotations = dict(document["metadata"]["annotations"])
     annotations[_ANNOTATION] = encode_value({**config, "metadata": metadata}) + "\n"
-    if sum(len(key.encode()) + len(value.encode()) for key, value in annotations.items()) > _LARGEST_ANNOTATIONS:
+    if sum(len(f"{key}{value or ''}".encode()) for key, value in annotations.items()) > _LARGEST_ANNOTATIONS:
         del annotations[_ANNOTATION]
     document["metadata"] = {**document["metadata"], "annotations": annotations}
 

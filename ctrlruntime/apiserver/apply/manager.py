@@ -128,8 +128,10 @@ class FieldManager:
         """
         for name in () if self._sorts_fields else reset.roots:
             kind, value = self._root.child(name), new.get(name)
-            if value is not None and kind is not None and (live is None or not is_same(value, live.get(name))):
-                return bool(problems(kind, value))
+            if value is None or kind is None or (live is not None and is_same(value, live.get(name))):
+                continue
+            if problems(kind, value):
+                return True
         return False
 
     def _give(self, ownership: Ownership, owner: Owner, fields: FieldSet) -> None:

@@ -183,8 +183,6 @@ class Objects:
                 )
             )
             _check_named(document, target.name)
-            if resource.is_custom:
-                _check_nulls(resource, document, old, config)
             if old is None:
                 document["metadata"].pop("resourceVersion", None)
             elif uid := (config.get("metadata") or {}).get("uid"):
@@ -315,14 +313,6 @@ def _check_new(resource: Resource, config: Document, name: str) -> None:
     if uid:
         why = f"uid mismatch: the provided object specified uid {uid}, and no existing object was found"
         raise failures.conflict(resource.plural, resource.group, name, why)
-
-
-def _check_nulls(resource: Resource, document: Document, old: Document | None, config: Document) -> None:
-    """Refuse nulls that are applied where the schema has none: elsewhere they are dropped, but what was applied is not read again."""
-    if resource.schema is not None and b":null" in encode(config):
-        causes = resource.schema.judge_object(document, old).causes
-        if causes:
-            raise failures.invalid(resource.kind, resource.group, str(document["metadata"].get("name", "")), causes)
 
 
 def check_path(document: Document, target: ResourcePath) -> None:

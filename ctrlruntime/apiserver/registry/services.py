@@ -113,7 +113,7 @@ def _field_causes(spec: Document) -> Iterator[StatusCause]:
         text = "may specify no more than one IP for each IP family"
         yield failures.invalid_value("spec.clusterIPs", listed, text)
     for index, (address, family) in enumerate(zip(listed, families, strict=False)):
-        if address != "None" and family in _FAMILIES and family != _family_of(address):
+        if address != "None" and family in _FAMILIES and family != family_of(address):
             text = f"expected an {family} value as indicated by `ipFamilies[{index}]`"
             yield failures.invalid_value(f"spec.clusterIPs[{index}]", address, text)
 
@@ -131,8 +131,8 @@ def _address_family_causes(spec: Document) -> Iterator[StatusCause]:
     """An address without a family has to be one that the cluster can have."""
     listed: list[str] = spec.get("clusterIPs") or []
     for index in range(len(spec.get("ipFamilies") or ()), len(listed)):
-        if listed[index] != "None" and _family_of(listed[index]) != _FAMILY:
-            text = f"{_family_of(listed[index])} is not configured on this cluster"
+        if listed[index] != "None" and family_of(listed[index]) != _FAMILY:
+            text = f"{family_of(listed[index])} is not configured on this cluster"
             yield failures.invalid_value(f"spec.clusterIPs[{index}]", listed, text)
 
 
@@ -146,7 +146,7 @@ def _cluster_causes(spec: Document) -> Iterator[StatusCause]:
             yield failures.invalid_value(f"spec.ipFamilies[{index}]", family, "not configured on this cluster")
 
 
-def _family_of(address: str) -> str:
+def family_of(address: str) -> str:
     return "IPv6" if ":" in address else "IPv4"
 
 

@@ -24,6 +24,7 @@ from ctrlruntime.apiserver.registry import workload_validation as workloads
 from ctrlruntime.apiserver.registry.conversions import CONVERSIONS
 from ctrlruntime.apiserver.registry.pod_amounts import qos_class
 from ctrlruntime.apiserver.registry.pod_annotations import MIRROR
+from ctrlruntime.apiserver.registry.pod_status import pod_status_causes
 from ctrlruntime.apiserver.registry.pod_warnings import claim_spec_warnings, pod_warnings, template_warnings
 from ctrlruntime.apiserver.registry.trees import inner
 from ctrlruntime.apiserver.registry.values import key_problems, label_problems, spec_of, without
@@ -193,6 +194,7 @@ _STATUS_RULES: Final[Mapping[tuple[str, str], _Rule]] = {
     ("", "Namespace/finalize"): _namespace_causes,
     ("", "Pod/ephemeralcontainers"): _ephemeral_containers,
     ("", "Pod/resize"): _pod_resize,
+    ("", "Pod/status"): pod_status_causes,
     ("", "Service/status"): network.service_status_causes,
     ("apps", "Deployment/status"): workloads.deployment_status_causes,
     ("apps", "ReplicaSet/status"): workloads.replica_set_status_causes,

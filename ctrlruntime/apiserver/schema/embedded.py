@@ -55,11 +55,11 @@ class EmbeddedMisfit(Misfit):
         self.cause = cause
 
 
-def read_embedded(value: Document, path: str, unknown: list[str]) -> None:
+def read_embedded(value: Document, path: str, unknown: list[str], *, keeps_nulls: bool = False) -> None:
     """Give an embedded object's own fields the types every object's have. Raises: EmbeddedMisfit."""
     prefix = f"{path}." if path else ""
     for name in ("apiVersion", "kind"):
-        if name in value and type(value[name]) is not str:
+        if name in value and type(value[name]) is not str and not (keeps_nulls and value[name] is None):
             raise EmbeddedMisfit(invalid_value(f"{prefix}{name}", value[name], "must be a string"))
     if "metadata" not in value:
         return
@@ -91,6 +91,9 @@ def _causes(value: Document, prefix: str) -> Iterator[StatusCause]:
 
     yield from (required(f"{prefix}{name}") for name in ("apiVersion", "kind") if name not in value)
     version, kind, metadata = value.get("apiVersion"), value.get("kind"), value.get("metadata")
+    for name in ("apiVersion", "kind"):
+        if name in value and value[name] is None:
+            yield invalid_value(f"{prefix}{name}", None, "must be a string")
     if type(version) is str:
         if not version:
             yield invalid_value(f"{prefix}apiVersion", version, "must not be empty")

@@ -20,7 +20,7 @@ _LETTER = r"[\w!#$%&'*+/=?^`{|}~\x80-\U0010ffff-]"
 _ATOM = rf"{_LETTER}+"
 _ATOMS = rf"{_ATOM}(?:\.{_ATOM})*"
 _QUOTED = r'"(?:[^"\\\x00-\x1f\x7f]|\\[^\x00-\x1f\x7f])*"'
-_ADDRESS = rf"(?:{_ATOMS}|{_QUOTED})@(?:{_ATOMS}|\[(?P<ip>[0-9A-Fa-f:.]+)\])"
+_ADDRESS = rf"(?:{_ATOMS}|{_QUOTED})@[ \t]*(?:{_ATOMS}|\[(?P<ip>[0-9A-Fa-f:.]+)\])"
 _EMAILS = [
     re.compile(rf"[ \t]*{form}[ \t]*\Z", re.ASCII)
     for form in (

@@ -53,13 +53,14 @@ class Verdict(NamedTuple):
 
 
 class _Walk:
-    """One fit: whether it sets defaults, and the fields it removed."""
+    """One fit: whether it sets defaults and leaves nulls, and the fields it removed."""
 
-    __slots__ = ("defaults", "unknown")
+    __slots__ = ("defaults", "keeps_nulls", "unknown")
 
-    def __init__(self, unknown: list[str], defaults: bool) -> None:
+    def __init__(self, unknown: list[str], *, defaults: bool, keeps_nulls: bool) -> None:
         self.unknown = unknown
         self.defaults = defaults
+        self.keeps_nulls = keeps_nulls
 
 
 class Structural:
@@ -174,12 +175,22 @@ class Structural:
 
     # Prune and default
 
-    def fit(self, value: Any, path: str, unknown: list[str], *, is_root: bool = False, defaults: bool = True) -> None:
+    def fit(
+        self,
+        value: Any,
+        path: str,
+        unknown: list[str],
+        *,
+        is_root: bool = False,
+        defaults: bool = True,
+        keeps_nulls: bool = False,
+    ) -> None:
         """Remove fields the schema does not have and set its defaults, in place; report removed fields by path.
 
+        `keeps_nulls`: leave those that are neither allowed nor defaulted, for the validation to refuse.
         Raises: BadRequest for an embedded object whose own fields have a wrong type.
         """
-        walk = _Walk(unknown, defaults)
+        walk = _Walk(unknown, defaults=defaults, keeps_nulls=keeps_nulls)
         if not is_root:
             self.fit_below(value, path, walk, keeps=self.preserve)
             return
@@ -189,7 +200,7 @@ class Structural:
         try:
             self._fit_object(value, path, walk, keeps=self.preserve, is_root=True)
             for document, place in embedded_objects(self, value, path):
-                read_embedded(document, place, coerced)
+                read_embedded(document, place, coerced, keeps_nulls=keeps_nulls)
         except Misfit as misfit:
             kind, version = value.get("kind", ""), str(value.get("apiVersion", "")).rpartition("/")[2]
             raise bad_request(f'{kind} in version "{version}" cannot be handled as a {kind}: {misfit}') from None
@@ -226,7 +237,9 @@ class Structural:
             item = value.get(name, _MISSING)
             if item is _MISSING or (item is None and not child.nullable):
                 if child.default is _MISSING or not walk.defaults:
-                    if item is None:  # upstream drops nulls that are neither allowed nor defaulted
+                    if (
+                        item is None and not walk.keeps_nulls
+                    ):  # upstream drops those that are neither allowed nor defaulted
                         del value[name]
                     continue
                 value[name] = item = child.new_default()
@@ -239,7 +252,8 @@ class Structural:
                 continue
             if item is None and not extra.nullable:
                 if extra.default is _MISSING or not walk.defaults:
-                    del value[key]
+                    if not walk.keeps_nulls:
+                        del value[key]
                     continue
                 value[key] = item = extra.new_default()  # noqa: PLW2901 - what it is from here on
             if type(item) is dict or type(item) is list:
