@@ -18,7 +18,7 @@ from typing import Any
 from aiohttp import web
 from typing_extensions import override
 
-from ctrlruntime.apiserver.admission import AdmissionChain, PolicyAdmission, WebhookAdmission
+from ctrlruntime.apiserver.admission import AdmissionChain, ValidatingPolicies, WebhookAdmission
 from ctrlruntime.apiserver.apply import ManagedFieldsTracker
 from ctrlruntime.apiserver.authentication import AccountTokens, Authenticator
 from ctrlruntime.apiserver.authorization import MASTERS, RBAC, AuthorizationAttributes, Escalation, User, bootstrap
@@ -355,7 +355,7 @@ class APIServer:
             decide=decide,
         )
         webhooks.follow()
-        policies = PolicyAdmission(self.registry, decide=decide)
+        policies = ValidatingPolicies(self.registry, decide=decide)
         if "ValidatingAdmissionPolicy" not in disabled:
             policies.follow()
         self.registry.extensions.admission = AdmissionChain((policies, webhooks))

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
 
 from ctrlruntime.cel import types
 from ctrlruntime.cel.failures import CompileError, Issue
@@ -12,6 +12,7 @@ from ctrlruntime.cel.functions import Function, Overload
 from ctrlruntime.cel.syntax import (
     Call,
     Comprehension,
+    Entry,
     Identifier,
     ListLiteral,
     Literal,
@@ -23,6 +24,8 @@ from ctrlruntime.cel.syntax import (
 from ctrlruntime.cel.types import Substitution, Type
 from ctrlruntime.cel.values import UInt
 
+Messages: TypeAlias = Callable[[str], Type | None]
+"""Returns the type of a literal `Name{field: value}`; None: there is none of this name."""
 _TYPE_NAMES = {
     "bool": types.BOOL,
     "bytes": types.BYTES,
@@ -64,9 +67,15 @@ class Checked:
         return self.types[self.node]
 
 
-def check(node: Node, source: Source, variables: Mapping[str, Type], functions: Mapping[str, Function]) -> Checked:
+def check(
+    node: Node,
+    source: Source,
+    variables: Mapping[str, Type],
+    functions: Mapping[str, Function],
+    messages: Messages,
+) -> Checked:
     """Return the tree with its types. Raises: CompileError with everything that is wrong."""
-    checker = _Checker(source, variables, functions)
+    checker = _Checker(source, variables, functions, messages)
     checker.check(node)
     checked = checker.finish(node)
     if checker.issues:
@@ -75,8 +84,11 @@ def check(node: Node, source: Source, variables: Mapping[str, Type], functions: 
 
 
 class _Checker:
-    def __init__(self, source: Source, variables: Mapping[str, Type], functions: Mapping[str, Function]) -> None:
+    def __init__(
+        self, source: Source, variables: Mapping[str, Type], functions: Mapping[str, Function], messages: Messages
+    ) -> None:
         self.issues: list[Issue] = []
+        self._messages = messages
         self._source = source
         self._scopes: list[Mapping[str, Type]] = [variables]
         self._functions = functions
@@ -134,7 +146,7 @@ class _Checker:
         for scope in reversed(self._scopes):
             if name in scope:
                 return scope[name]
-        named = _TYPE_NAMES.get(name)
+        named = _TYPE_NAMES.get(name) or self._messages(name)
         return None if named is None else types.type_of(named)
 
     def _undeclared(self, node: Node, name: str) -> Type:
@@ -239,11 +251,7 @@ class _Checker:
 
     def _map(self, node: MapLiteral) -> Type:
         if node.message:
-            for entry in node.entries:
-                self._types[entry.key] = types.STRING
-                self.check(entry.value)
-            before = Literal(None, self._source.at(node.id, len(node.message)))
-            return self._undeclared(before, node.message)
+            return self._message(node)
         key: Type | None = None
         value: Type | None = None
         for entry in node.entries:
@@ -253,6 +261,28 @@ class _Checker:
                 given = self._unwrapped(entry.value, given)
             value = self._join(value, given)
         return types.map_of(key or self._bound.fresh(), value or self._bound.fresh())
+
+    def _message(self, node: MapLiteral) -> Type:
+        found = self._messages(node.message)
+        if found is None:
+            before = Literal(None, self._source.at(node.id, len(node.message)))
+            self._undeclared(before, node.message)
+        for entry in node.entries:
+            self._types[entry.key] = types.STRING
+            given = self.check(entry.value)
+            if entry.optional:
+                given = self._unwrapped(entry.value, given)
+            if found is not None:
+                self._field_value(entry, found, given)
+        return found or types.ERROR
+
+    def _field_value(self, entry: Entry, message: Type, given: Type) -> None:
+        assert isinstance(entry.key, Literal)
+        name = str(entry.key.value)
+        field = message.fields.get(name)
+        if field is None or not self._bound.assignable([(given, field)]):
+            shown = f"is '{field or ''}' but provided type is '{self._bound.resolve(given)}'"
+            self.issues.append(self._source.issue(entry.id, f"expected type of field '{name}' {shown}"))
 
     def _unwrapped(self, node: Node, type: Type) -> Type:
         given = self._bound.resolve(type)

@@ -16,7 +16,7 @@ from ctrlruntime.cel.functions import Implementation, Overload
 from ctrlruntime.cel.library.standard import at_index
 from ctrlruntime.cel.syntax import Call, Comprehension, Identifier, ListLiteral, Literal, MapLiteral, Node, Select
 from ctrlruntime.cel.types import Type
-from ctrlruntime.cel.values import NOTHING, Optional, TypeValue, kind_of
+from ctrlruntime.cel.values import NOTHING, Message, Optional, TypeValue, kind_of
 
 Frame: TypeAlias = list[Any]
 Step: TypeAlias = Callable[[Frame], Any]
@@ -235,6 +235,8 @@ class Plan:
                 made[key] = value
             return made
 
+        if node.message:
+            return lambda frame: Message(node.message, make(frame))
         return make
 
     # Loops

@@ -29,7 +29,7 @@ def find_issues(checked: Checked) -> list[Issue]:
                 issues.extend(_argument_issues(checked, node))
             case ListLiteral() if not exempt:
                 issues.extend(_mixed_list(checked, node))
-            case MapLiteral() if not exempt:
+            case MapLiteral(message="") if not exempt:
                 issues.extend(_mixed_map(checked, node))
             case _:
                 pass

@@ -11,6 +11,7 @@ from ctrlruntime.cel.cost import estimate
 from ctrlruntime.cel.evaluator import Plan
 from ctrlruntime.cel.failures import CompileError
 from ctrlruntime.cel.library import functions
+from ctrlruntime.cel.library.mutation import message, mutating_functions
 from ctrlruntime.cel.sizes import CostRange
 from ctrlruntime.cel.types import Type
 
@@ -76,14 +77,19 @@ def _path(node: syntax.Node) -> str:
             return "…"
 
 
-def compile(rule: str, *, variables: Mapping[str, Type]) -> Program:  # noqa: A001 - it is what it does
-    """Return the compiled expression.
+def _no_message(_: str) -> None:
+    return None
+
+
+def compile(rule: str, *, variables: Mapping[str, Type], mutates: bool = False) -> Program:  # noqa: A001 - it is what it does
+    """Return the compiled expression; `mutates`: it may make `Object{}` and `JSONPatch{}`.
 
     Raises: CompileError with each problem, in the words of the API server (its subclass InstantiationError if a constant has no value);
     MissingLibraryError without cel-expr-python.
     """
     node, source = syntax.parse(rule)
-    checked = check(macros.expand(node, source), source, variables, functions())
+    messages, known = (message, mutating_functions()) if mutates else (_no_message, functions())
+    checked = check(macros.expand(node, source), source, variables, known, messages)
     issues = literals.find_issues(checked)
     if issues:
         raise CompileError(rule, issues)

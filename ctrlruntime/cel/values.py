@@ -122,6 +122,14 @@ class Opaque(Protocol):
     cel_name: ClassVar[str]
 
 
+class Message(dict[str, Any]):
+    """The value of a literal `Name{field: value}`."""
+
+    def __init__(self, name: str, fields: Mapping[str, Any]) -> None:
+        super().__init__(fields)
+        self.cel_name = name
+
+
 def kind_of(value: Any) -> str:
     """Return the name of a value's runtime type, as CEL's `type()` prints it."""
     found = _KINDS.get(type(value))

@@ -4,6 +4,6 @@ from __future__ import annotations
 
 from ctrlruntime.apiserver.admission.admission import Kinds, WebhookAdmission
 from ctrlruntime.apiserver.admission.chain import AdmissionChain
-from ctrlruntime.apiserver.admission.policies import PolicyAdmission
+from ctrlruntime.apiserver.admission.validating_policies import ValidatingPolicies
 
-__all__ = ["AdmissionChain", "Kinds", "PolicyAdmission", "WebhookAdmission"]
+__all__ = ["AdmissionChain", "Kinds", "ValidatingPolicies", "WebhookAdmission"]

@@ -1,6 +1,6 @@
 """Validation of admission policies and their bindings, with kube-apiserver's words.
 
-The rules are those of pkg/apis/admissionregistration/validation/validation.go. Expressions of mutations are not compiled.
+The rules are those of pkg/apis/admissionregistration/validation/validation.go.
 """
 
 from __future__ import annotations
@@ -26,8 +26,11 @@ from ctrlruntime.errors import StatusCause
 _ACTIONS: Final = ("Audit", "Deny", "Warn")
 _REASONS: Final = ("Forbidden", "Invalid", "RequestEntityTooLarge")
 _MUTATED: Final = ("*", "CONNECT", "CREATE", "UPDATE")
-_PATCHES: Final = {"ApplyConfiguration": "applyConfiguration", "JSONPatch": "jsonPatch"}
-"""Types of mutations, and the field that has the expression of each."""
+_PATCHES: Final = {
+    "ApplyConfiguration": ("applyConfiguration", "Object"),
+    "JSONPatch": ("jsonPatch", "list(JSONPatch)"),
+}
+"""Types of mutations: the field that has the expression of each, and the type of its value."""
 _EMPTY: Final = "validations or auditAnnotations must contain at least one item"
 
 
@@ -59,8 +62,9 @@ def mutating_policy_causes(document: Document, _: Document | None) -> Iterator[S
     yield from _mutated_causes(spec.get("matchConstraints"), "spec.matchConstraints")
     if not spec.get("mutations"):
         yield required("spec.mutations", "mutations must contain at least one item")
+    scope = replace(scope_of(spec), mutates=True)
     for index, mutation in enumerate(items(spec, "mutations")):
-        yield from _mutation_causes(mutation, f"spec.mutations[{index}]")
+        yield from _mutation_causes(mutation, f"spec.mutations[{index}]", scope)
     policy = spec.get("reinvocationPolicy")
     if not policy:
         yield required("spec.reinvocationPolicy")
@@ -195,17 +199,20 @@ def _validation_causes(validation: Document, path: str, scope: Scope) -> Iterato
         yield not_supported(f"{path}.reason", validation["reason"], _REASONS)
 
 
-def _mutation_causes(mutation: Document, path: str) -> Iterator[StatusCause]:
+def _mutation_causes(mutation: Document, path: str, scope: Scope) -> Iterator[StatusCause]:
     kind = mutation.get("patchType")
     if not kind:
         yield required(f"{path}.patchType")
     elif kind not in _PATCHES:
-        yield not_supported(f"{path}.patchType", kind, _PATCHES)
+        yield not_supported(f"{path}.patchType", kind, tuple(_PATCHES))
     else:
-        for other, field in _PATCHES.items():
-            if other == kind and mutation.get(field) is None:
+        for other, (field, result) in _PATCHES.items():
+            given: Document | None = mutation.get(field)
+            if other == kind and given is None:
                 yield required(f"{path}.{field}", f"must be specified when patchType is {kind}")
-            elif other != kind and mutation.get(field) is not None:
+            elif other == kind and given is not None:
+                yield from _expression_causes(given, "expression", f"{path}.{field}", scope, (result,))
+            elif given is not None:
                 yield invalid_value(
                     f"{path}.{field}", f"{{{field}}}", f"must not be specified when patchType is {kind}"
                 )

@@ -41,6 +41,8 @@ class Scope:
     composed: tuple[tuple[str, str], ...] | None = None
     """Names and expressions of `variables`; each can use those before it. None: without `variables`."""
     has_authorizer: bool = True
+    mutates: bool = False
+    """The literals of mutations, `Object{}` and `JSONPatch{}`."""
 
     def before(self, name: str) -> Scope:
         """Return the scope of the expression of a variable."""
@@ -159,7 +161,7 @@ def _authorizers(request: Mapping[str, Any], may: May) -> Mapping[str, Any]:
 def _compiled(expression: str, scope: Scope) -> Program:
     from ctrlruntime.cel import compile as compile_expression
 
-    return compile_expression(expression, variables=_names(scope))
+    return compile_expression(expression, variables=_names(scope), mutates=scope.mutates)
 
 
 @lru_cache(maxsize=256)
