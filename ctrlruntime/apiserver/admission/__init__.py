@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ctrlruntime.apiserver.admission.admission import Kinds, WebhookAdmission
 from ctrlruntime.apiserver.admission.chain import AdmissionChain
+from ctrlruntime.apiserver.admission.mutating_policies import MutatingPolicies
 from ctrlruntime.apiserver.admission.validating_policies import ValidatingPolicies
 
-__all__ = ["AdmissionChain", "Kinds", "ValidatingPolicies", "WebhookAdmission"]
+__all__ = ["AdmissionChain", "Kinds", "MutatingPolicies", "ValidatingPolicies", "WebhookAdmission"]

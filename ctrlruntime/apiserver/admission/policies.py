@@ -172,8 +172,6 @@ class PolicyTable(Generic[_Part]):
         attributes: AdmissionAttributes,
         shown: Document | None,
         parameters: Document | None,
-        *,
-        mutates: bool = False,
     ) -> Evaluation:
         """Return what the policy sees; `shown` is the object in its version."""
         policy, may = selected.policy, partial(self._decide, attributes.user)
@@ -187,7 +185,7 @@ class PolicyTable(Generic[_Part]):
         if policy.scope.has_params:
             bindings["params"] = parameters
         bindings["variables"] = Variables(policy.scope, bindings, may)
-        return Evaluation(replace(policy.scope, mutates=mutates), bindings, may)
+        return Evaluation(policy.scope, bindings, may)
 
     def _selects(self, match: Match, attributes: AdmissionAttributes) -> bool:
         if match.rules:

@@ -1,0 +1,199 @@
+"""MutatingAdmissionPolicies: how they change the object of a request (apiserver's pkg/admission/plugin/policy/mutating)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ctrlruntime.apiserver import failures
+from ctrlruntime.apiserver.admission.changes import Shown
+from ctrlruntime.apiserver.admission.policies import Evaluation, Kinds, PolicyTable, Selected
+from ctrlruntime.apiserver.apply.merge import merge
+from ctrlruntime.apiserver.apply.types import Type
+from ctrlruntime.apiserver.apply.validation import problems
+from ctrlruntime.apiserver.interfaces import AdmissionAttributes, Document, Operation, UserIdentity
+from ctrlruntime.apiserver.registry.expressions import ExpressionError, evaluate, to_json
+from ctrlruntime.apiserver.registry.resources import Resource
+from ctrlruntime.errors import APIStatusError, PatchError
+
+
+@dataclass(frozen=True, slots=True)
+class _Mutation:
+    expression: str
+    is_json_patch: bool
+
+
+class _MutationError(Exception):
+    """A change that cannot be made; the text is upstream's."""
+
+
+class MutatingPolicies:
+    """Admission by policies; implements `Admission`. `follow` before the first request."""
+
+    def __init__(
+        self,
+        kinds: Kinds,
+        type_of: Callable[[Resource], Type],
+        *,
+        decide: Callable[[UserIdentity | None, Mapping[str, str]], tuple[bool, str]] | None = None,
+    ) -> None:
+        """`type_of` says how the fields of a kind merge; `decide` answers expressions that check permissions."""
+        self._type_of = type_of
+        self._table = PolicyTable(kinds, "mutatingadmissionpolicies", _mutations, decide)
+
+    def follow(self) -> None:
+        """Act on what is in the store, and on each change of it from now on."""
+        self._table.follow()
+
+    def is_wanted(self, group: str, plural: str, subresource: str, operation: Operation) -> bool:
+        return self._table.is_wanted(group, plural, subresource, operation)
+
+    async def mutate(self, attributes: AdmissionAttributes, *, is_again: bool = False) -> Document | None:
+        """Return the changed object, or None when it stays as it is. Raises: APIStatusError."""
+        if attributes.object is None:
+            return None
+        shown = Shown(attributes)
+        called: list[Selected[_Mutation]] = []
+        again: list[Selected[_Mutation]] = []
+        for selected in self._table.selected(attributes):
+            if is_again and not selected.policy.is_called_again:
+                continue
+            if await self._run(selected, attributes, shown):
+                again.extend(called)
+                called.clear()
+            if selected.policy.is_called_again:
+                called.append(selected)
+        for selected in () if is_again else again:  # one second round, as for webhooks
+            await self._run(selected, attributes, shown)
+        return await shown.finished()
+
+    async def validate(self, attributes: AdmissionAttributes) -> None:
+        del attributes
+
+    async def _run(self, selected: Selected[_Mutation], attributes: AdmissionAttributes, shown: Shown) -> bool:
+        """Evaluate a policy with each of its parameters; tell whether the object changed. Raises: APIStatusError."""
+        policy = selected.policy
+        if selected.problem:
+            if not policy.may_fail:
+                raise _refusal(selected, selected.problem, "Forbidden", attributes)
+            return False
+        changed = False
+        for parameters in selected.parameters:
+            await shown.show_as(selected.resource)
+            seen = await self._evaluation(selected, attributes, shown, parameters)
+            try:
+                if not seen.holds(policy.conditions):
+                    continue
+            except ExpressionError as error:
+                if not policy.may_fail:
+                    raise _refusal(selected, str(error), "Invalid", attributes) from None
+                continue
+            for mutation in policy.parts:
+                seen = await self._evaluation(selected, attributes, shown, parameters)
+                try:
+                    changed |= self._change(mutation, seen, shown)
+                except _MutationError as error:
+                    if not policy.may_fail:
+                        raise _refusal(selected, str(error), "Invalid", attributes) from None
+        return changed
+
+    async def _evaluation(
+        self,
+        selected: Selected[_Mutation],
+        attributes: AdmissionAttributes,
+        shown: Shown,
+        parameters: Document | None,
+    ) -> Evaluation:
+        found = await self._table.evaluation(selected, attributes, shown.object, parameters)
+        return replace(found, scope=replace(found.scope, mutates=True))
+
+    def _change(self, mutation: _Mutation, seen: Evaluation, shown: Shown) -> bool:
+        """Raises: _MutationError, and APIStatusError when the result cannot be read."""
+        try:
+            value = evaluate(mutation.expression, seen.bindings, seen.may, seen.scope)
+        except ExpressionError as error:
+            raise _MutationError(f"expression '{mutation.expression}' resulted in error: {error}") from None
+        if mutation.is_json_patch:
+            operations = [_operation(one) for one in value]
+            try:
+                return shown.patch(operations)
+            except PatchError as error:
+                raise _MutationError(f"JSON Patch: {error}") from None
+        _check_names(value, "Object")
+        assert shown.object is not None
+        return shown.become(_merged(self._type_of(shown.resource), shown.object, to_json(value)))
+
+
+def _operation(value: Mapping[str, Any]) -> Document:
+    made: Document = {"op": "", "path": "", **to_json(value)}
+    return {"value": None, **made} if made["op"] in {"add", "replace", "test"} else made
+
+
+def _merged(root: Type, live: Document, patch: Document) -> Document:
+    """Return the object with a configuration applied; lists and maps that are one value stay. Raises: _MutationError."""
+    head = {key: live[key] for key in ("apiVersion", "kind") if key in live}
+    wrong = problems(root, {**patch, **head})
+    if wrong:
+        listed = wrong[0] if len(wrong) == 1 else "errors:\n" + "\n".join(f"  {line}" for line in wrong)
+        raise _MutationError(f"error applying patch: failed to convert patch object to typed object: {listed}")
+    atomic = list(_atomic(root, patch, ""))
+    if atomic:
+        text = f"may not mutate atomic arrays, maps or structs: {', '.join(atomic)}"
+        raise _MutationError(f"error applying patch: invalid ApplyConfiguration: {text}")
+    merged: Document = merge(root, live, {**patch, **head})
+    return merged
+
+
+def _atomic(kind: Type, value: Any, path: str) -> Iterator[str]:
+    """Yield the paths of what a configuration would replace as a whole."""
+    if type(value) is dict and kind.is_map:
+        if not kind.has_fields:
+            yield path
+            return
+        for name, inner in value.items():
+            child = kind.child(name)
+            if child is not None:
+                yield from _atomic(child, inner, f"{path}.{name}")
+    elif type(value) is list and kind.list_mode:
+        if not kind.has_items or kind.item is None:
+            yield path
+            return
+        for index, inner in enumerate(value):
+            yield from _atomic(kind.item, inner, f"{path}[{index}]")
+
+
+def _check_names(value: Any, path: str) -> None:
+    """Each literal is named after its place in the object. Raises: _MutationError."""
+    match value:
+        case list():
+            for item in value:
+                _check_names(item, path)
+        case dict():
+            name = getattr(value, "cel_name", path)
+            if name != path:
+                text = f'unexpected type name "{name}", expected "{path}", which matches field name path from root Object type'
+                raise _MutationError(f"type mismatch: {text}")
+            for key, inner in value.items():
+                _check_names(inner, f"{path}.{key}")
+        case _:
+            pass
+
+
+def _refusal(selected: Selected[_Mutation], why: str, reason: str, attributes: AdmissionAttributes) -> APIStatusError:
+    name, resource = selected.policy.name, attributes.resource
+    head = f"policy '{name}' with binding '{selected.binding.name}'" if selected.binding else f'policy "{name}"'
+    text = f"{head} denied request: {why}"
+    status = dict(failures.forbidden(resource.plural, resource.group, attributes.name or "Unknown", text).status)
+    status.update(message=text, reason=reason, details={**status["details"], "causes": [{"message": text}]})
+    return APIStatusError.from_status(status)
+
+
+def _mutations(spec: Document) -> Iterator[_Mutation]:
+    for one in spec.get("mutations") or ():
+        is_json_patch = one.get("patchType") == "JSONPatch"
+        holder: Document = one.get("jsonPatch" if is_json_patch else "applyConfiguration") or {}
+        yield _Mutation(holder.get("expression", ""), is_json_patch)
+
+
+__all__ = ["MutatingPolicies"]
