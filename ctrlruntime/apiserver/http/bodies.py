@@ -110,10 +110,7 @@ def read_fitted(call: Call, resource: Resource, options: WriteOptions) -> Docume
     problems = [f'unknown field "{path}"' for path in unknown]
     problems += [f'duplicate field "{path}"' for path in options.duplicates]
     if problems and options.field_validation == "Strict":
-        text = f"strict decoding error: {', '.join(problems)}"
-        raise BadRequest(
-            f'{resource.kind} in version "{resource.version}" cannot be handled as a {resource.kind}: {text}'
-        )
+        raise failures.undecodable(resource.kind, resource.version, f"strict decoding error: {', '.join(problems)}")
     if options.field_validation == "Warn":
         options.warnings.extend(problems)
     return document
@@ -140,10 +137,8 @@ def read_tree(call: Call, kind: str, *, is_custom: bool = False, options: WriteO
             options.duplicates = duplicate_fields(call.body, tree)
         elif repeated and options.field_validation == "Strict":
             listed = "".join(f"\n  {line}" for line in repeated)
-            raise BadRequest(
-                f'{kind} in version "{str(tree.get("apiVersion", "v1")).rpartition("/")[2]}" cannot be handled as a {kind}: '
-                f"strict decoding error: yaml: unmarshal errors:{listed}"
-            )
+            version = str(tree.get("apiVersion", "v1")).rpartition("/")[2]
+            raise failures.undecodable(kind, version, f"strict decoding error: yaml: unmarshal errors:{listed}")
         else:
             options.warnings.extend(repeated)
     return tree

@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 
 from ctrlruntime.apiserver.encoding import copy_tree, encode, is_same
 from ctrlruntime.apiserver.failures import (
-    bad_request,
     duplicate,
     go_float,
     invalid_value,
@@ -21,6 +20,7 @@ from ctrlruntime.apiserver.failures import (
     required,
     too_long,
     too_many,
+    undecodable,
 )
 from ctrlruntime.apiserver.interfaces import Document
 from ctrlruntime.apiserver.schema.embedded import embedded_causes, embedded_objects, read_embedded
@@ -195,7 +195,7 @@ class Structural:
                 read_embedded(document, place, coerced)
         except Misfit as misfit:
             kind, version = value.get("kind", ""), str(value.get("apiVersion", "")).rpartition("/")[2]
-            raise bad_request(f'{kind} in version "{version}" cannot be handled as a {kind}: {misfit}') from None
+            raise undecodable(kind, version, str(misfit)) from None
         unknown.extend([*sorted(removed), *sorted(coerced)])
 
     def fit_below(self, value: Any, path: str, walk: _Walk, *, keeps: bool) -> None:
@@ -491,31 +491,30 @@ class Structural:
 
     def _check_combinations(self, value: Any, path: str, causes: list[StatusCause]) -> int:
         """Return how many checks upstream counts in the branches (schema_props.go)."""
-        chosen: list[_Outcome] = []
+        checks = 0
         if self.any_of:
-            found = _first_or_closest(child.outcome(value, path) for child in self.any_of)
-            if found.causes:
+            chosen = _first_or_closest(child.outcome(value, path) for child in self.any_of)
+            if chosen.causes:
                 causes.append(_combination(path, "must validate at least one schema (anyOf)"))
-            chosen.append(found)
+            checks += chosen.add_to(causes)
         if self.one_of:
             outcomes = [child.outcome(value, path) for child in self.one_of]
             valid = sum(not outcome.causes for outcome in outcomes)
             if valid != 1:
-                alternatives = f"{valid} valid alternatives" if valid else "none valid"
-                text = f"must validate one and only one schema (oneOf). Found {alternatives}"
+                found = f"{valid} valid alternatives" if valid else "none valid"
+                text = f"must validate one and only one schema (oneOf). Found {found}"
                 causes.append(_combination(path, text))
             if valid < 2:
-                chosen.append(_first_or_closest(outcomes))
-        outcomes = [child.outcome(value, path) for child in self.all_of]
-        refused = sum(bool(outcome.causes) for outcome in outcomes)
-        if refused:
-            none = ". None validated" if refused == len(outcomes) else ""
-            causes.append(_combination(path, f"must validate all the schemas (allOf){none}"))
+                checks += _first_or_closest(outcomes).add_to(causes)
+        if self.all_of:
+            outcomes = [child.outcome(value, path) for child in self.all_of]
+            checks += sum(outcome.add_to(causes) for outcome in outcomes)
+            if any(outcome.causes for outcome in outcomes):
+                none = ". None validated" if all(outcome.causes for outcome in outcomes) else ""
+                causes.append(_combination(path, f"must validate all the schemas (allOf){none}"))
         if self.not_ is not None and not self.not_.outcome(value, path).causes:
             causes.append(_combination(path, "must not validate the schema (not)"))
-        chosen += outcomes
-        causes.extend(cause for outcome in chosen for cause in outcome.causes)
-        return sum(outcome.checks for outcome in chosen)
+        return checks
 
     def outcome(self, value: Any, path: str) -> _Outcome:
         """Judge the value as a branch of a combination, which tolerates nothing of what was before."""
@@ -528,6 +527,11 @@ class _Outcome(NamedTuple):
 
     checks: int
     causes: list[StatusCause]
+
+    def add_to(self, causes: list[StatusCause]) -> int:
+        """Add the failures to those of the whole, and return the number of checks."""
+        causes.extend(self.causes)
+        return self.checks
 
 
 def _first_or_closest(outcomes: Iterable[_Outcome]) -> _Outcome:
