@@ -126,6 +126,8 @@ UNUSUAL: dict[str, dict[str, Any]] = {
     "texts": {"type": "string", "allOf": [{"format": "int64"}, {"format": "date-time"}]},
     "numbers": {"type": "number", "allOf": [{"format": "double"}, {"format": "date"}]},
     "large": {"type": "integer", "maximum": 2**53 + 1},
+    "larger": {"type": "integer", "minimum": 1, "exclusiveMinimum": True, "maximum": 2**63},
+    "small": {"type": "integer", "format": "int32", "minimum": 0, "maximum": 3, "exclusiveMaximum": True},
 }
 SCALARS = ["a", "ab", "2020-01-01", 1, 0, 3, 2**31, 2**53 + 1, 2**63, 1.5, 2.0, 1e39, True, False]
 UNUSUAL_VALUES = [*SCALARS, [], ["a"], ["ab", None], [None], {}, {"x": 1}, None]

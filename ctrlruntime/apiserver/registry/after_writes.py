@@ -15,7 +15,7 @@ class AfterWrites:
         self._is_due = False
 
     def __call__(self, _change: Any = None) -> None:
-        """Ask for a call; takes the change that a listener is told of."""
+        """Ask for a call. Takes the change that a listener gets."""
         if not self._is_due:
             self._is_due = True
             asyncio.get_running_loop().call_soon(self._call)

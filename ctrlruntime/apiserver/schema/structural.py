@@ -103,6 +103,7 @@ class Structural:
         "properties",
         "required",
         "rules",
+        "span",
         "type",
         "types",
     )
@@ -146,17 +147,20 @@ class Structural:
         self.one_of = [Structural(child) for child in schema.get("oneOf") or ()]
         self.not_ = Structural(schema["not"]) if isinstance(schema.get("not"), Mapping) else None
         self.keys = frozenset(self.properties)
-        # Most leaves have a type and nothing else: one comparison decides about them.
-        self.plain = self.enum is None and not (
-            self.format
-            or self.pattern
+        is_bounded = self.minimum is not None or self.maximum is not None
+        is_simple = self.enum is None and not (
+            self.pattern
             or self.all_of
             or self.any_of
             or self.one_of
             or self.not_
             or self.multiple_of is not None
-            or any(bound is not None for bound in (self.minimum, self.maximum, self.min_length, self.max_length))
+            or self.min_length is not None
+            or self.max_length is not None
         )
+        # Most leaves have a type and nothing else: one comparison decides about them.
+        self.plain = is_simple and not self.format and not is_bounded
+        self.span = self._span() if is_simple and self.type == "integer" else range(0)
         self.has_defaults: bool = any(
             child.default is not _MISSING or child.has_defaults for child in self.properties.values()
         ) or any(child is not None and child.has_defaults for child in (self.items, self.extra))
@@ -169,6 +173,15 @@ class Structural:
         )
         self.rules: RuleNode | None = None
         """The CEL rules of the whole schema, at its root."""
+
+    def _span(self) -> range:
+        """Return the whole numbers that nothing is wrong with; none if Go's type does not hold a bound."""
+        limit = 2**31 if self.format == "int32" else 2**63
+        least, most = self.minimum, self.maximum
+        if any(bound is not None and not (bound.is_integer() and -limit <= bound < limit) for bound in (least, most)):
+            return range(0)
+        start = -limit if least is None else int(least) + self.exclusive_minimum
+        return range(start, limit if most is None else int(most) + (not self.exclusive_maximum))
 
     def defaults_of(self, name: str) -> bool:
         """Tell whether an absent property gets a default."""
@@ -322,8 +335,12 @@ class Structural:
         kind = type(value)
         if kind is int and not _fits_int64(value):  # read as a float
             value, kind = float(value), float
-        if self.plain and _LEAF_TYPES.get(kind) == self.type:
-            return 6 + _OWN_CHECKS[kind]
+        if self.plain and kind in _LEAVES:
+            wanted, checks = _LEAVES[kind]
+            if wanted == self.type:
+                return checks
+        elif kind is int and value in self.span:
+            return _LEAVES[int][1]
         if old is not _MISSING and is_same(value, old):
             return 0
         checks = 0
@@ -468,13 +485,13 @@ class Structural:
 
     def _is_held(self, name: str, number: float, path: str, causes: list[StatusCause]) -> bool:
         """Tell whether Go's type of these numbers holds one (IsValueValidAgainstRange in validate/values.go)."""
-        form = f"with format {self.format}" if self.format else "(default format)"
         if self.type == "integer":
             limit = 2**31 if self.format == "int32" else 2**63
-            is_held = -limit <= number < limit and int(number) == number
+            is_held = -limit <= number < limit and (type(number) is int or number.is_integer())
         else:
-            is_held = self.type != "number" or self.format != "float" or abs(number) <= _LARGEST_FLOAT
+            is_held = self.format != "float" or abs(number) <= _LARGEST_FLOAT
         if not is_held:
+            form = f"with format {self.format}" if self.format else "(default format)"
             causes.append(_unfit(f"{name} value must be of type {self.type} {form} in {path}"))
         return is_held
 
@@ -560,9 +577,10 @@ def _unfit(text: str) -> StatusCause:
     return invalid_value("<nil>", "", text)
 
 
-_LEAF_TYPES: Mapping[type, str] = {str: "string", int: "integer", bool: "boolean"}
 _OWN_CHECKS: Mapping[type, int] = {str: 1, int: 2, float: 2, bool: 0, dict: 1, list: 2}
 """How many checks upstream counts for the kind of a value alone."""
+_LEAVES = {kind: (name, 6 + _OWN_CHECKS[kind]) for kind, name in ((str, "string"), (int, "integer"), (bool, "boolean"))}
+"""The types that one look decides about, and how many checks upstream counts for them."""
 _GO_FORMATS = {"integer": "int64", "number": "float64"}
 _LARGEST_FLOAT = 3.4028234663852886e38
 
