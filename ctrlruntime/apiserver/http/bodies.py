@@ -20,8 +20,12 @@ from ctrlruntime.errors import BadRequest, StatusCause, UnsupportedMediaType
 _SHOWN = 30
 _REVIEWED = frozenset({"authentication.k8s.io", "authorization.k8s.io"})
 _HEAD = r"""struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }"""
-GO_NAMES: Mapping[type, str] = {str: "string", bool: "bool", list: "array", dict: "object", type(None): "null"}
-"""How messages call JSON values; anything else is a number."""
+_GO_NAMES: Mapping[type, str] = {str: "string", bool: "bool", list: "array", dict: "object", type(None): "null"}
+
+
+def go_name(value: object) -> str:
+    """Return how messages call a JSON value."""
+    return _GO_NAMES.get(type(value), "number")
 
 
 def read_object(
@@ -130,8 +134,8 @@ def read_tree(call: Call, kind: str, *, is_custom: bool = False, options: WriteO
     if tree is None and not is_custom:
         tree = {}
     if not isinstance(tree, dict):
-        what = GO_NAMES.get(type(tree), "number")
-        raise _unrecognized(kind, f"json: cannot unmarshal {what} into Go value of type {_HEAD}", call.body)
+        text = f"json: cannot unmarshal {go_name(tree)} into Go value of type {_HEAD}"
+        raise _unrecognized(kind, text, call.body)
     if options is not None and options.field_validation != "Ignore":
         if form == "json":
             options.duplicates = duplicate_fields(call.body, tree)

@@ -15,9 +15,9 @@ from ctrlruntime.apiserver.discovery.openapi import patch_schema
 from ctrlruntime.apiserver.encoding import copy_tree, decode_body, encode, encode_sorted
 from ctrlruntime.apiserver.failures import Undecodable
 from ctrlruntime.apiserver.http.answers import answer, document_answer
-from ctrlruntime.apiserver.http.bodies import read_object, read_tree, was_served
+from ctrlruntime.apiserver.http.bodies import go_name, read_object, read_tree, was_served
 from ctrlruntime.apiserver.http.calls import Call, ResourcePath
-from ctrlruntime.apiserver.http.lists import Match
+from ctrlruntime.apiserver.http.lists import Match, read_version
 from ctrlruntime.apiserver.http.negotiation import Representation, go_type, negotiate, patch_type
 from ctrlruntime.apiserver.http.options import delete_options, list_options, write_options
 from ctrlruntime.apiserver.http.views import View
@@ -77,15 +77,9 @@ class Objects:
 
     async def get(self, call: Call, resource: Resource, target: ResourcePath) -> web.Response:
         view, representation = self.single_view(call, resource)
-        version = call.query.get("resourceVersion", "")
-        if version not in {"", "0"}:
-            if not version.isdigit():
-                raise failures.plain_internal(
-                    f'resourceVersion: Invalid value: "{version}": strconv.ParseUint: parsing "{version}": invalid syntax'
-                )
-            wanted = int(version)
-            if not await self._registry.store.wait_for(wanted, _WAIT):
-                raise failures.too_large_resource_version(wanted, self._registry.store.revision)
+        wanted = read_version(call.query.get("resourceVersion", ""))
+        if wanted and not await self._registry.store.wait_for(wanted, _WAIT):
+            raise failures.too_large_resource_version(wanted, self._registry.store.revision)
         record = self._registry.record(resource, target.namespace, target.name)
         if resource.conversion is not None:
             await resource.prepare((record,), is_fresh=True)
@@ -203,7 +197,7 @@ class Objects:
         if patch is None and form == "strategic":
             patch = {}
         if not isinstance(patch, dict):
-            text = f"{prefix}json: cannot unmarshal {_json_name(patch)} into Go value of type map[string]interface {{}}"
+            text = f"{prefix}json: cannot unmarshal {go_name(patch)} into Go value of type map[string]interface {{}}"
             raise BadRequest("Invalid JSON Patch" if patch is None else text)
         body: Document = patch
         if form == "strategic":
@@ -354,7 +348,7 @@ def _checked_metadata(document: Document) -> Document:
     metadata: Any = document.get("metadata")
     if metadata is not None and not isinstance(metadata, dict):
         raise Undecodable(
-            f"json: cannot unmarshal {_json_name(metadata)} into Go struct field .metadata of type v1.ObjectMeta"
+            f"json: cannot unmarshal {go_name(metadata)} into Go struct field .metadata of type v1.ObjectMeta"
         )
     return document
 
@@ -365,36 +359,20 @@ def _operations(patch: Any) -> list[Document]:
         return []
     into = "[]handlers.jsonPatchOp"
     if not isinstance(patch, list):
-        raise BadRequest(
-            f"error decoding patch: json: cannot unmarshal {_json_name(patch)} into Go value of type {into}"
-        )
+        raise BadRequest(f"error decoding patch: json: cannot unmarshal {go_name(patch)} into Go value of type {into}")
     for operation in patch:
         if not isinstance(operation, dict):
-            text = f"cannot unmarshal {_json_name(operation)} into Go value of type {into[2:]}"
+            text = f"cannot unmarshal {go_name(operation)} into Go value of type {into[2:]}"
             raise BadRequest(f"error decoding patch: json: {text}")
         for key in ("op", "path", "from"):
             value = operation.get(key)
             if not isinstance(value, str | None):
-                text = f"cannot unmarshal {_json_name(value)} into Go struct field jsonPatchOp.{key} of type string"
+                text = f"cannot unmarshal {go_name(value)} into Go struct field jsonPatchOp.{key} of type string"
                 raise BadRequest(f"error decoding patch: json: {text}")
     if len(patch) > _LARGEST_PATCH:
         text = f"The allowed maximum operations in a JSON patch is {_LARGEST_PATCH}, got {len(patch)}"
         raise RequestEntityTooLarge(f"Request entity too large: {text}")
     return patch
-
-
-def _json_name(value: Any) -> str:
-    match value:
-        case str():
-            return "string"
-        case bool():
-            return "bool"
-        case list():
-            return "array"
-        case dict():
-            return "object"
-        case _:
-            return "number"
 
 
 def _check_head(registry: Registry, resource: Resource, document: Document, old: Document, form: str) -> None:

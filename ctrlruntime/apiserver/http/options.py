@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ctrlruntime.apiserver import failures
+from ctrlruntime.apiserver.http.bodies import go_name
 from ctrlruntime.apiserver.http.calls import Call
 from ctrlruntime.apiserver.interfaces import Document
 from ctrlruntime.apiserver.registry import DeleteOptions, WriteOptions
@@ -146,9 +147,7 @@ def _manager_causes(manager: str) -> list[StatusCause]:
         for index, letter in enumerate(manager):
             if not letter.isprintable():
                 place = len(manager[:index].encode())
-                text = (
-                    f"Invalid value: {_go_quoted(manager)}: invalid character U+{ord(letter):04X} (at position {place})"
-                )
+                text = f"Invalid value: {failures.quoted(manager)}: invalid character U+{ord(letter):04X} (at position {place})"
                 causes.append(StatusCause("FieldValueInvalid", text, "fieldManager"))
     return causes
 
@@ -165,13 +164,6 @@ def _dry_run(values: list[str], causes: list[StatusCause]) -> bool:
     return bool(values)
 
 
-def _go_quoted(text: str) -> str:
-    """Return a text as Go's %q prints it."""
-    escapes = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r"}
-    shown = (escapes.get(char) or (char if char.isprintable() else f"\\x{ord(char):02x}") for char in text)
-    return f'"{"".join(shown)}"'
-
-
 def delete_options(call: Call, body: Document) -> DeleteOptions:
     """Return the options of a delete: of the body where there is one, else of the query. Raises: BadRequest, Invalid."""
     if body.get("kind") not in {None, "", "DeleteOptions"}:
@@ -181,9 +173,10 @@ def delete_options(call: Call, body: Document) -> DeleteOptions:
         )
     given: Mapping[str, Any] = body if call.body.strip() else _query_options(call)
     grace = given.get("gracePeriodSeconds")
-    if grace is not None and (isinstance(grace, bool) or not isinstance(grace, int)):
+    if grace is not None and type(grace) is not int:
+        what = f"number {grace}" if type(grace) is float else go_name(grace)
         raise BadRequest(
-            f"json: cannot unmarshal {_go_kind(grace)} into Go struct field DeleteOptions.gracePeriodSeconds of type int64"
+            f"json: cannot unmarshal {what} into Go struct field DeleteOptions.gracePeriodSeconds of type int64"
         )
     causes: list[StatusCause] = []
     policy = given.get("propagationPolicy")
@@ -206,21 +199,6 @@ def delete_options(call: Call, body: Document) -> DeleteOptions:
         user=call.user,
         warnings=call.warnings,
     )
-
-
-def _go_kind(value: object) -> str:
-    """Return how messages call a JSON value."""
-    match value:
-        case bool():
-            return "bool"
-        case str():
-            return "string"
-        case float():
-            return f"number {value}"
-        case list():
-            return "array"
-        case _:
-            return "object"
 
 
 def _query_options(call: Call) -> Document:
