@@ -11,6 +11,7 @@ from ctrlruntime.apiserver.http.bodies import go_name
 from ctrlruntime.apiserver.http.calls import Call
 from ctrlruntime.apiserver.interfaces import Document
 from ctrlruntime.apiserver.registry import DeleteOptions, WriteOptions
+from ctrlruntime.apiserver.schema.embedded import manager_causes
 from ctrlruntime.errors import BadRequest, StatusCause
 from ctrlruntime.selector import FieldSelector, LabelSelector, parse_fields, parse_labels
 
@@ -123,7 +124,7 @@ def write_options(call: Call, kind: str) -> WriteOptions:
         causes.append(failures.required("fieldManager", "is required for apply patch"))
     if "force" in query and kind == "PatchOptions" and not is_apply:
         causes.append(failures.forbidden_field("force", "may not be specified for non-apply patch"))
-    causes += _manager_causes(manager)
+    causes += manager_causes(manager, "fieldManager")
     dry_run = _dry_run(call.queries.get("dryRun") or [], causes)
     validation = query.get("fieldValidation") or "Warn"
     if validation not in {"Ignore", "Warn", "Strict"}:
@@ -139,17 +140,6 @@ def write_options(call: Call, kind: str) -> WriteOptions:
         user=call.user,
         warnings=call.warnings,
     )
-
-
-def _manager_causes(manager: str) -> list[StatusCause]:
-    causes = [failures.too_long("fieldManager", 128)] if len(manager.encode()) > 128 else []
-    if not manager.isprintable():
-        for index, letter in enumerate(manager):
-            if not letter.isprintable():
-                place = len(manager[:index].encode())
-                text = f"Invalid value: {failures.quoted(manager)}: invalid character U+{ord(letter):04X} (at position {place})"
-                causes.append(StatusCause("FieldValueInvalid", text, "fieldManager"))
-    return causes
 
 
 def _manager(call: Call) -> str:

@@ -7,7 +7,7 @@ about an object, in upstream's order: the schema, the uniqueness of lists, then 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ctrlruntime.apiserver.encoding import copy_tree, encode, is_same
@@ -25,7 +25,7 @@ from ctrlruntime.apiserver.failures import (
 from ctrlruntime.apiserver.interfaces import Document
 from ctrlruntime.apiserver.schema.embedded import embedded_causes, embedded_objects, read_embedded
 from ctrlruntime.apiserver.schema.formats import is_valid, recognized
-from ctrlruntime.apiserver.schema.rules import RuleNode, compile_rules
+from ctrlruntime.apiserver.schema.rules import RuleNode, compile_rules, earlier_items, item_key
 from ctrlruntime.apiserver.schema.typed import Misfit
 from ctrlruntime.cel.patterns import compile_pattern
 from ctrlruntime.errors import StatusCause
@@ -410,7 +410,7 @@ class Structural:
     def _validate_list(self, value: list[Any], path: str, old: Any, causes: list[StatusCause]) -> int:
         checks = 0
         if self.items is not None:
-            earlier = self._earlier_items(old)
+            earlier = earlier_items(old, self.map_keys, _MISSING)
             for index, item in enumerate(value):
                 checks += self.items.judge(item, f"{path}[{index}]", earlier(item), causes)
         if self.min_items is not None and len(value) < self.min_items:
@@ -421,16 +421,6 @@ class Structural:
             causes.append(too_many(path, len(value), self.max_items))
         return checks
 
-    def _earlier_items(self, old: Any) -> Callable[[Any], Any]:
-        """Return how an item finds its old self: by keys in a map list, not at all in others."""
-        if type(old) is not list or self.list_type != "map":
-            return lambda _item: _MISSING
-        by_key = {self._item_key(item): item for item in old if type(item) is dict}
-        return lambda item: by_key.get(self._item_key(item), _MISSING) if type(item) is dict else _MISSING
-
-    def _item_key(self, item: Document) -> tuple[str, ...]:
-        return tuple(repr(item.get(key)) for key in self.map_keys)
-
     def _check_unique(self, value: list[Any], path: str, causes: list[StatusCause]) -> None:
         seen: dict[Any, int] = {}
         for index, item in enumerate(value):
@@ -439,13 +429,13 @@ class Structural:
                     text = "must be an object for an array of list-type map"
                     causes.append(invalid_value(f"{path}[{index}]", item, text))
                     continue
-                item_key: Any = {key: item[key] for key in sorted(self.map_keys) if key in item}
-                key: Any = self._item_key(item)
+                shown: Any = {key: item[key] for key in sorted(self.map_keys) if key in item}
+                key: Any = item_key(item, self.map_keys)
             else:
-                item_key, key = item, repr(item)
+                shown, key = item, repr(item)
             seen[key] = seen.get(key, 0) + 1
             if seen[key] == 2:  # a third one is not told
-                causes.append(duplicate(f"{path}[{index}]", item_key))
+                causes.append(duplicate(f"{path}[{index}]", shown))
 
     def _check_string(self, value: str, path: str, causes: list[StatusCause]) -> int:
         if self.max_length is not None and len(value) > self.max_length:
