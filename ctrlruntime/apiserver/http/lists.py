@@ -178,7 +178,7 @@ def parse_version(text: str) -> int:
 
 
 def read_version(text: str) -> int:
-    """Return the resourceVersion of a read or a watch, 0 where there is none. Raises: APIStatusError (500)."""
+    """Return the resourceVersion of a read or a watch, 0 without one. Raises: APIStatusError (500)."""
     if text and not text.isdigit():
         raise failures.plain_internal(_no_version(text))
     return int(text or 0)
