@@ -20,8 +20,12 @@ from ctrlruntime.errors import BadRequest, StatusCause, UnsupportedMediaType
 _SHOWN = 30
 _REVIEWED = frozenset({"authentication.k8s.io", "authorization.k8s.io"})
 _HEAD = r"""struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }"""
-GO_NAMES: Mapping[type, str] = {str: "string", bool: "bool", list: "array", dict: "object", type(None): "null"}
-"""How messages call JSON values; anything else is a number."""
+_GO_NAMES: Mapping[type, str] = {str: "string", bool: "bool", list: "array", dict: "object", type(None): "null"}
+
+
+def go_name(value: object) -> str:
+    """Return how messages call a JSON value."""
+    return _GO_NAMES.get(type(value), "number")
 
 
 def read_object(
@@ -110,10 +114,7 @@ def read_fitted(call: Call, resource: Resource, options: WriteOptions) -> Docume
     problems = [f'unknown field "{path}"' for path in unknown]
     problems += [f'duplicate field "{path}"' for path in options.duplicates]
     if problems and options.field_validation == "Strict":
-        text = f"strict decoding error: {', '.join(problems)}"
-        raise BadRequest(
-            f'{resource.kind} in version "{resource.version}" cannot be handled as a {resource.kind}: {text}'
-        )
+        raise failures.undecodable(resource.kind, resource.version, f"strict decoding error: {', '.join(problems)}")
     if options.field_validation == "Warn":
         options.warnings.extend(problems)
     return document
@@ -133,17 +134,15 @@ def read_tree(call: Call, kind: str, *, is_custom: bool = False, options: WriteO
     if tree is None and not is_custom:
         tree = {}
     if not isinstance(tree, dict):
-        what = GO_NAMES.get(type(tree), "number")
-        raise _unrecognized(kind, f"json: cannot unmarshal {what} into Go value of type {_HEAD}", call.body)
+        text = f"json: cannot unmarshal {go_name(tree)} into Go value of type {_HEAD}"
+        raise _unrecognized(kind, text, call.body)
     if options is not None and options.field_validation != "Ignore":
         if form == "json":
             options.duplicates = duplicate_fields(call.body, tree)
         elif repeated and options.field_validation == "Strict":
             listed = "".join(f"\n  {line}" for line in repeated)
-            raise BadRequest(
-                f'{kind} in version "{str(tree.get("apiVersion", "v1")).rpartition("/")[2]}" cannot be handled as a {kind}: '
-                f"strict decoding error: yaml: unmarshal errors:{listed}"
-            )
+            version = str(tree.get("apiVersion", "v1")).rpartition("/")[2]
+            raise failures.undecodable(kind, version, f"strict decoding error: yaml: unmarshal errors:{listed}")
         else:
             options.warnings.extend(repeated)
     return tree
