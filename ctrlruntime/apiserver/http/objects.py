@@ -183,8 +183,6 @@ class Objects:
                 )
             )
             _check_named(document, target.name)
-            if resource.is_custom:
-                _check_nulls(resource, document, old, config)
             if old is None:
                 document["metadata"].pop("resourceVersion", None)
             elif uid := (config.get("metadata") or {}).get("uid"):
@@ -317,14 +315,6 @@ def _check_new(resource: Resource, config: Document, name: str) -> None:
         raise failures.conflict(resource.plural, resource.group, name, why)
 
 
-def _check_nulls(resource: Resource, document: Document, old: Document | None, config: Document) -> None:
-    """Refuse nulls that are applied where the schema has none: elsewhere they are dropped, but what was applied is not read again."""
-    if resource.schema is not None and b":null" in encode(config):
-        causes = resource.schema.judge_object(document, old).causes
-        if causes:
-            raise failures.invalid(resource.kind, resource.group, str(document["metadata"].get("name", "")), causes)
-
-
 def check_path(document: Document, target: ResourcePath) -> None:
     """Refuse a body that is about another object than the path. Raises: BadRequest."""
     metadata = document.get("metadata")
@@ -429,7 +419,7 @@ def _check_head(registry: Registry, resource: Resource, document: Document, old:
 
 
 def _check_built_in_head(registry: Registry, resource: Resource, kind: str, version: str) -> None:
-    if kind == resource.kind and was_served(resource.group, version):
+    if kind == resource.kind and was_served(resource.group, version, kind):
         return
     if version == resource.api_version and registry.find_kind(resource.group, resource.version, kind) is not None:
         short = resource.group.partition(".")[0] or "core"

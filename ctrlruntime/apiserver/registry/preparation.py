@@ -162,7 +162,7 @@ def restore_defaults(resource: Resource, document: Document) -> None:
         default(resource.group, resource.kind, document)
     elif resource.has_status and resource.schema is not None and resource.schema.defaults_of("status"):
         # The status was taken away after the first fit; a default of the whole status must come back.
-        resource.schema.fit(document, "", [], is_root=True)
+        resource.schema.fit(document, "", [], is_root=True, keeps_nulls=True)
 
 
 def _set_status(resource: Resource, document: Document, old: Document | None) -> None:

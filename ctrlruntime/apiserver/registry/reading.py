@@ -24,7 +24,7 @@ def read(resource: Resource, document: Document, options: WriteOptions) -> Docum
     unknown: list[str] = []
     given = document.get("metadata")
     options.clears_owners = type(given) is dict and given.get("managedFields") == []
-    fitted = resource.fit(document, unknown)
+    fitted = resource.fit(document, unknown, keeps_nulls=options.is_apply)
     if fitted.get("metadata") is None:
         fitted["metadata"] = {}
     _judge_fields(resource, document, unknown, options)

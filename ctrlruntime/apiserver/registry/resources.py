@@ -122,13 +122,13 @@ class Resource:
         found = None if self.is_custom else messages.message_of(self.api_version, self.kind)
         return typed(found.name) if found else None
 
-    def fit(self, document: Document, unknown: list[str]) -> Document:
+    def fit(self, document: Document, unknown: list[str], *, keeps_nulls: bool = False) -> Document:
         """Return the document as the server's own types hold it; fields they do not have are reported in `unknown`.
 
-        A custom resource is changed in place. Raises: BadRequest when a JSON type is wrong.
+        A custom resource is changed in place, and has its nulls validated with `keeps_nulls`. Raises: BadRequest when a JSON type is wrong.
         """
         if self.is_custom:
-            return self._fit_custom(document, unknown)
+            return self._fit_custom(document, unknown, keeps_nulls=keeps_nulls)
         head = {"kind": self.kind, "apiVersion": self.api_version}
         shape = self.shape
         if shape is None:
@@ -141,7 +141,7 @@ class Resource:
                 f'{self.kind} in version "{self.version}" cannot be handled as a {self.kind}: {misfit}'
             ) from None
 
-    def _fit_custom(self, document: Document, unknown: list[str]) -> Document:
+    def _fit_custom(self, document: Document, unknown: list[str], *, keeps_nulls: bool) -> Document:
         metadata = document.get("metadata")
         try:
             document["metadata"] = object_meta().read(metadata if metadata is not None else {}, "metadata", unknown)
@@ -156,7 +156,7 @@ class Resource:
                 f'{self.kind} in version "{self.version}" cannot be handled as a {self.kind}: {text}'
             ) from None
         if self.schema is not None:
-            self.schema.fit(document, "", unknown, is_root=True)
+            self.schema.fit(document, "", unknown, is_root=True, keeps_nulls=keeps_nulls)
         return document
 
     def encode(self, document: Document) -> bytes:

@@ -8,6 +8,7 @@ about an object, in upstream's order: the schema, the uniqueness of lists, then 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from ctrlruntime.apiserver.encoding import copy_tree, encode, is_same
@@ -53,13 +54,14 @@ class Verdict(NamedTuple):
 
 
 class _Walk:
-    """One fit: whether it sets defaults, and the fields it removed."""
+    """One fit: whether it sets defaults and keeps nulls, and the fields it removed."""
 
-    __slots__ = ("defaults", "unknown")
+    __slots__ = ("defaults", "keeps_nulls", "unknown")
 
-    def __init__(self, unknown: list[str], defaults: bool) -> None:
+    def __init__(self, unknown: list[str], *, defaults: bool, keeps_nulls: bool) -> None:
         self.unknown = unknown
         self.defaults = defaults
+        self.keeps_nulls = keeps_nulls
 
 
 class Structural:
@@ -174,12 +176,23 @@ class Structural:
 
     # Prune and default
 
-    def fit(self, value: Any, path: str, unknown: list[str], *, is_root: bool = False, defaults: bool = True) -> None:
+    def fit(
+        self,
+        value: Any,
+        path: str,
+        unknown: list[str],
+        *,
+        is_root: bool = False,
+        defaults: bool = True,
+        keeps_nulls: bool = False,
+    ) -> None:
         """Remove fields the schema does not have and set its defaults, in place; report removed fields by path.
+
+        Upstream drops nulls that are neither allowed nor defaulted when it decodes an object. What was applied is not decoded: `keeps_nulls`.
 
         Raises: BadRequest for an embedded object whose own fields have a wrong type.
         """
-        walk = _Walk(unknown, defaults)
+        walk = _Walk(unknown, defaults=defaults, keeps_nulls=keeps_nulls)
         if not is_root:
             self.fit_below(value, path, walk, keeps=self.preserve)
             return
@@ -226,7 +239,7 @@ class Structural:
             item = value.get(name, _MISSING)
             if item is _MISSING or (item is None and not child.nullable):
                 if child.default is _MISSING or not walk.defaults:
-                    if item is None:  # upstream drops nulls that are neither allowed nor defaulted
+                    if item is None and not walk.keeps_nulls:
                         del value[name]
                     continue
                 value[name] = item = child.new_default()
@@ -239,7 +252,8 @@ class Structural:
                 continue
             if item is None and not extra.nullable:
                 if extra.default is _MISSING or not walk.defaults:
-                    del value[key]
+                    if not walk.keeps_nulls:
+                        del value[key]
                     continue
                 value[key] = item = extra.new_default()  # noqa: PLW2901 - what it is from here on
             if type(item) is dict or type(item) is list:
@@ -251,17 +265,31 @@ class Structural:
 
     # Validate
 
-    def judge_object(self, document: Document, old: Document | None) -> Verdict:
-        """Return what is wrong with a whole object; `old` is what it replaces."""
+    def judge_object(self, document: Document, old: Document | None, *, is_status: bool = False) -> Verdict:
+        """Return what is wrong with a whole object; `old` is what it replaces. `is_status`: the write sets only the status."""
         body = self._judged(document)
         before = self._judged(old) if old is not None else _MISSING
-        verdict = Verdict(self.validate(body, "", before), [])
-        verdict.causes.extend(embedded_causes(self, document, ""))
+        if is_status:
+            verdict = Verdict(self._status_causes(document, old), [])
+        else:
+            verdict = Verdict([*self.validate(body, "", before), *embedded_causes(self, document, "")], [])
         if self.has_keyed_lists and not (old is not None and self.duplicates(before)):
             verdict.causes.extend(self.duplicates(body))
         if self.rules is not None:
             self._apply_rules(self.rules, document, old, verdict)
         return verdict
+
+    def _status_causes(self, document: Document, old: Document | None) -> list[StatusCause]:
+        """Judge the status by itself: messages have paths below it (ValidateStatusUpdate in registry/customresource/validator.go)."""
+        child = self.properties.get("status")
+        if child is None or "status" not in document:
+            return []
+        return [
+            replace(
+                cause, field="status" if cause.field in {"", "<nil>"} else f"status.{cause.field.removeprefix('.')}"
+            )
+            for cause in child.validate(document["status"], "", (old or {}).get("status"))
+        ]
 
     def _judged(self, document: Document) -> Document:
         """Return the part of an object the schema judges: of the metadata only the names, where it mentions them."""
