@@ -261,3 +261,29 @@ def test_a_version_of_old_is_known_or_not(server, path: str, kind: str, version:
     known = f"the API version in the data ({group}/{version}) does not match the expected API version ({group}/{right})"
     unknown = f'{kind} in version "{version}" cannot be handled as a {kind}: no kind "{kind}" is registered for version'
     assert str(caught.value).startswith(known if is_known else unknown)
+
+
+@pytest.mark.parametrize(
+    ("path", "fields", "place"),
+    [
+        ("persistentvolumes", {"spec": {"nfs": 1}}, "PersistentVolumeSpec.spec.PersistentVolumeSource.nfs"),
+        (
+            "namespaces/default/pods",
+            {"spec": {"volumes": [{"secret": {"items": [{"key": 1}]}}]}},
+            "KeyToPath.spec.volumes.VolumeSource.secret.items.key",
+        ),
+        (
+            "namespaces/default/pods",
+            {"spec": {"containers": [{"env": [{"valueFrom": {"configMapKeyRef": {"name": 1}}}]}]}},
+            "ConfigMapKeySelector.spec.containers.env.valueFrom.configMapKeyRef.LocalObjectReference.name",
+        ),
+        (
+            "namespaces/default/pods",
+            {"spec": {"ephemeralContainers": [{"startupProbe": {"grpc": {"port": "a"}}}]}},
+            "GRPCAction.spec.ephemeralContainers.EphemeralContainerCommon.startupProbe.ProbeHandler.grpc.port",
+        ),
+    ],
+)
+def test_a_wrong_type_names_the_embedded_structs_of_go(server, path: str, fields: dict[str, Any], place: str) -> None:
+    with pytest.raises(BadRequest, match=f"Go struct field {place} of type"):
+        server.connection.request("POST", f"/api/v1/{path}", {"metadata": {"name": "one"}, **fields})

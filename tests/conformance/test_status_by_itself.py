@@ -122,3 +122,58 @@ def test_an_applied_null_becomes_the_default_where_one_is(parts) -> None:
     assert written["spec"] == {"size": "small"}
     code, causes = patched(parts, "two?fieldManager=one", {**new, "spec": {"by_name": {"a": None}}}, APPLY)
     assert (code, causes[0][0]) == (422, "spec.by_name.a")
+
+
+@pytest.mark.parametrize(
+    ("added", "is_refused"),
+    [
+        ({"maxProperties": 9}, True),
+        ({"minProperties": 0}, True),
+        ({"oneOf": [{"required": ["spec"]}]}, True),
+        ({"x-kubernetes-map-type": "atomic"}, True),
+        ({"required": ["spec"], "description": "A <part>", "x-kubernetes-preserve-unknown-fields": True}, False),
+    ],
+)
+def test_the_root_of_a_schema_has_few_fields_beside_a_status(server, added: dict[str, Any], is_refused: bool) -> None:
+    names = {"plural": "roots", "singular": "root", "kind": "Root", "listKind": "RootList"}
+    schema = {"openAPIV3Schema": {"type": "object", "properties": {"spec": {"type": "object"}}, **added}}
+    version = {"name": "v1", "served": True, "storage": True, "schema": schema, "subresources": {"status": {}}}
+    spec = {"group": GROUP, "scope": "Cluster", "names": names, "versions": [version]}
+    head = {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition"}
+    body = json.dumps({**head, "metadata": {"name": f"roots.{GROUP}"}, "spec": spec}).encode()
+    accepted = {"Content-Type": "application/json", "Accept": "application/json"}
+
+    code, _, text = server.connection.exchange("POST", f"{DEFINITIONS}?dryRun=All", body, accepted)
+
+    causes = (json.loads(text).get("details") or {}).get("causes") or ()
+    assert (code, len(causes)) == ((422, 1) if is_refused else (201, 0))
+    for cause in causes:
+        assert cause["field"] == "spec.validation.openAPIV3Schema"
+        assert cause["message"].startswith(
+            'Invalid value: {"ID":"","Schema":"","Ref":null,"Description":"","Type":"object",'
+        )
+        assert '"Properties":{"spec":{"ID":"",' in cause["message"]
+        assert cause["message"].endswith("at the root of the schema if the status subresource is enabled")
+
+
+def test_an_apply_does_not_warn_of_fields_that_are_dropped(server) -> None:
+    inner = {"type": "object", "properties": {"a": {"type": "object", "properties": {"b": {"type": "string"}}}}}
+    spec_schema = {**inner, "x-kubernetes-preserve-unknown-fields": True}
+    names = {"plural": "loose", "singular": "loose", "kind": "Loose", "listKind": "LooseList"}
+    schema = {"openAPIV3Schema": {"type": "object", "properties": {"spec": spec_schema}}}
+    version = {"name": "v1", "served": True, "storage": True, "schema": schema}
+    spec = {"group": GROUP, "scope": "Cluster", "names": names, "versions": [version]}
+    head = {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition"}
+    server.install_crds({**head, "metadata": {"name": f"loose.{GROUP}"}, "spec": spec}, timeout=30)
+    body = {"apiVersion": f"{GROUP}/v1", "kind": "Loose", "metadata": {"name": "one"}, "spec": {"a": {"c": 1}}}
+    found: list[tuple[int, int]] = []
+
+    for method, path, form in (("POST", "", "application/json"), ("PATCH", "/one?fieldManager=one", APPLY)):
+        accepted = {"Content-Type": form, "Accept": "application/json"}
+        url = f"/apis/{GROUP}/v1/loose{path}"
+        code, headers, text = server.connection.exchange(method, url, json.dumps(body).encode(), accepted)
+        found.append((code, len(headers.get_all("Warning") or ())))
+        assert json.loads(text)["spec"] == {"a": {}}
+
+    server.connection.request("DELETE", f"{DEFINITIONS}/loose.{GROUP}")
+    assert found == [(201, 1), (200, 0)]
