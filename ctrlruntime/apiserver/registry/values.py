@@ -228,7 +228,7 @@ _PADDING = re.compile(r"(?<![^./])0+(?=[0-9])")
 
 
 def network_of(text: str) -> Network | None:
-    """Return the network of a CIDR, also of one with leading zeros or bits beyond the prefix; None if it is none."""
+    """Return the network of a CIDR, also of one with leading zeros or bits beyond the prefix; None if it has not that form."""
     address, _, length = text.partition("/")
     if not length.isdecimal() or not length.isascii() or "%" in address:
         return None
