@@ -47,7 +47,11 @@ def shown(value: Any) -> str:
         return quoted(value)
     if type(value) is float:
         return go_float(value)
-    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False).translate(_HTML)
+
+
+_HTML = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"})
+"""What encoding/json escapes."""
 
 
 def quoted(text: str) -> str:

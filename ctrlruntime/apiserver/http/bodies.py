@@ -51,7 +51,7 @@ def read_object(
             raise failures.invalid(str(given_kind), resource.group, name, [cause])
         return document
     if given_version and given_version != api_version:
-        if (given_kind or kind) == kind and was_served(resource.group, given_version):
+        if (given_kind or kind) == kind and was_served(resource.group, given_version, kind):
             raise BadRequest(_other_version(given_version, api_version))
         shown = given_version.rpartition("/")[2]
         if resource.group in _REVIEWED and given_version == "v1":  # reviews are read by a decoder of all kinds
@@ -75,23 +75,43 @@ def read_object(
 
 
 _KNOWN_VERSIONS = {
+    "admissionregistration.k8s.io": ("v1", "v1beta1", "v1alpha1"),
+    "apiextensions.k8s.io": ("v1", "v1beta1"),
+    "apiregistration.k8s.io": ("v1", "v1beta1"),
     "apps": ("v1", "v1beta1", "v1beta2"),
-    "autoscaling": ("v1", "v2", "v2beta1", "v2beta2"),
+    "authentication.k8s.io": ("v1", "v1beta1", "v1alpha1"),
+    "authorization.k8s.io": ("v1", "v1beta1"),
+    "autoscaling": ("v1", "v2"),
     "batch": ("v1", "v1beta1"),
-    "policy": ("v1", "v1beta1"),
-    "networking.k8s.io": ("v1", "v1beta1"),
-    "rbac.authorization.k8s.io": ("v1", "v1beta1", "v1alpha1"),
-    "events.k8s.io": ("v1", "v1beta1"),
-    "discovery.k8s.io": ("v1", "v1beta1"),
+    "certificates.k8s.io": ("v1", "v1beta1"),
     "coordination.k8s.io": ("v1", "v1beta1"),
-    "storage.k8s.io": ("v1", "v1beta1"),
+    "discovery.k8s.io": ("v1", "v1beta1"),
+    "events.k8s.io": ("v1", "v1beta1"),
+    "flowcontrol.apiserver.k8s.io": ("v1", "v1beta1", "v1beta2", "v1beta3"),
+    "networking.k8s.io": ("v1", "v1beta1"),
+    "node.k8s.io": ("v1", "v1beta1", "v1alpha1"),
+    "policy": ("v1", "v1beta1"),
+    "rbac.authorization.k8s.io": ("v1", "v1beta1", "v1alpha1"),
+    "resource.k8s.io": ("v1", "v1beta1", "v1beta2"),
+    "scheduling.k8s.io": ("v1", "v1beta1"),
+    "storage.k8s.io": ("v1", "v1beta1", "v1alpha1"),
 }
 """Versions that kube-apiserver can read, served or not: a body in one of them is understood, and refused as another version."""
+_UNKNOWN_THERE = {
+    "admissionregistration.k8s.io/v1alpha1": ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"),
+    "apps/v1beta1": ("DaemonSet", "ReplicaSet"),
+    "authentication.k8s.io/v1alpha1": ("TokenReview",),
+    "batch/v1beta1": ("Job",),
+    "networking.k8s.io/v1beta1": ("NetworkPolicy",),
+    "storage.k8s.io/v1alpha1": ("CSIDriver", "CSINode", "StorageClass"),
+}
+"""Kinds of a group that one of these versions does not have."""
 
 
-def was_served(group: str, api_version: str) -> bool:
+def was_served(group: str, api_version: str, kind: str) -> bool:
     given, _, version = api_version.rpartition("/")
-    return given == group and version in _KNOWN_VERSIONS.get(group, ())
+    is_known = given == group and version in _KNOWN_VERSIONS.get(group, ())
+    return is_known and kind not in _UNKNOWN_THERE.get(api_version, ())
 
 
 def _other_version(given: object, expected: str) -> str:

@@ -386,7 +386,7 @@ def _check_head(registry: Registry, resource: Resource, document: Document, old:
 
 
 def _check_built_in_head(registry: Registry, resource: Resource, kind: str, version: str) -> None:
-    if kind == resource.kind and was_served(resource.group, version):
+    if kind == resource.kind and was_served(resource.group, version, kind):
         return
     if version == resource.api_version and registry.find_kind(resource.group, resource.version, kind) is not None:
         short = resource.group.partition(".")[0] or "core"

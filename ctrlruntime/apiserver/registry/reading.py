@@ -28,7 +28,8 @@ def read(resource: Resource, document: Document, options: WriteOptions) -> Docum
     fitted = resource.fit(document, unknown, keeps_nulls=options.is_apply)  # what was applied is not decoded again
     if fitted.get("metadata") is None:
         fitted["metadata"] = {}
-    _judge_fields(resource, document, unknown, options)
+    # A field that an apply may not have is an error of the field manager before (pkg/util/managedfields in apimachinery).
+    _judge_fields(resource, document, [] if options.is_apply else unknown, options)
     if resource.deprecation_warning:
         options.warnings.append(resource.deprecation_warning)
     options.warnings.extend(drop_repeated_owners(fitted["metadata"]))

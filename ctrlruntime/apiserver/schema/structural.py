@@ -8,6 +8,7 @@ about an object, in upstream's order: the schema, the uniqueness of lists, then 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from ctrlruntime.apiserver.encoding import copy_tree, encode, is_same
@@ -53,7 +54,7 @@ class Verdict(NamedTuple):
 
 
 class _Walk:
-    """One fit: whether it sets defaults and leaves nulls, and the fields it removed."""
+    """One fit: whether it sets defaults and keeps nulls, and the fields it removed."""
 
     __slots__ = ("defaults", "keeps_nulls", "unknown")
 
@@ -203,7 +204,8 @@ class Structural:
     ) -> None:
         """Remove fields the schema does not have and set its defaults, in place; report removed fields by path.
 
-        `keeps_nulls`: leave those that are neither allowed nor defaulted, for the validation to refuse.
+        Upstream drops nulls that are neither allowed nor defaulted when it decodes an object. What was applied is not decoded: `keeps_nulls`.
+
         Raises: BadRequest for an embedded object whose own fields have a wrong type.
         """
         walk = _Walk(unknown, defaults=defaults, keeps_nulls=keeps_nulls)
@@ -253,9 +255,7 @@ class Structural:
             item = value.get(name, _MISSING)
             if item is _MISSING or (item is None and not child.nullable):
                 if child.default is _MISSING or not walk.defaults:
-                    if (
-                        item is None and not walk.keeps_nulls
-                    ):  # upstream drops those that are neither allowed nor defaulted
+                    if item is None and not walk.keeps_nulls:
                         del value[name]
                     continue
                 value[name] = item = child.new_default()
@@ -281,17 +281,31 @@ class Structural:
 
     # Validate
 
-    def judge_object(self, document: Document, old: Document | None) -> Verdict:
-        """Return what is wrong with a whole object; `old` is what it replaces."""
+    def judge_object(self, document: Document, old: Document | None, *, is_status: bool = False) -> Verdict:
+        """Return what is wrong with a whole object; `old` is what it replaces. `is_status`: the write sets only the status."""
         body = self._judged(document)
         before = self._judged(old) if old is not None else _MISSING
-        verdict = Verdict(self.validate(body, "", before), [])
-        verdict.causes.extend(embedded_causes(self, document, ""))
+        if is_status:
+            verdict = Verdict(self._status_causes(document, old), [])
+        else:
+            verdict = Verdict([*self.validate(body, "", before), *embedded_causes(self, document, "")], [])
         if self.has_keyed_lists and not (old is not None and self.duplicates(before)):
             verdict.causes.extend(self.duplicates(body))
         if self.rules is not None:
             self._apply_rules(self.rules, document, old, verdict)
         return verdict
+
+    def _status_causes(self, document: Document, old: Document | None) -> list[StatusCause]:
+        """Judge the status by itself: messages have paths below it (ValidateStatusUpdate in registry/customresource/validator.go)."""
+        child = self.properties.get("status")
+        if child is None or "status" not in document:
+            return []
+        return [
+            replace(
+                cause, field="status" if cause.field in {"", "<nil>"} else f"status.{cause.field.removeprefix('.')}"
+            )
+            for cause in child.validate(document["status"], "", (old or {}).get("status"))
+        ]
 
     def _judged(self, document: Document) -> Document:
         """Return the part of an object the schema judges: of the metadata only the names, where it mentions them."""

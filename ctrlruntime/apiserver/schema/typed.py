@@ -97,7 +97,13 @@ class Typed:
                 if absent is not _ABSENT:
                     result[name] = absent() if callable(absent) else absent
                 continue
-            item = reader(item, prefix + name, unknown)
+            try:
+                item = reader(item, prefix + name, unknown)
+            except Misfit as misfit:
+                if holder := message(self._name).holders.get(name):
+                    place = _without_indexes(prefix)
+                    misfit.text = misfit.text.replace(f"{place}{name}", f"{place}{holder}.{name}", 1)
+                raise
             if not drops_empty or item:
                 result[name] = item
         if left:
@@ -210,8 +216,11 @@ def _map_of(element: Reader, go_name: str, *, names_keys: bool) -> Reader:
 def _cannot(value: Any, path: str, go_type: str) -> str:
     words = {bool: "bool", dict: "object", list: "array", str: "string"}
     got = words.get(type(value)) or (f"number {value}" if go_type in _SIZED else "number")
-    bare = re.sub(r"\[\d+\]", "", path)
-    return f"json: cannot unmarshal {got} into Go struct field {bare or '.'} of type {go_type}"
+    return f"json: cannot unmarshal {got} into Go struct field {_without_indexes(path) or '.'} of type {go_type}"
+
+
+def _without_indexes(path: str) -> str:
+    return re.sub(r"\[\d+\]", "", path)
 
 
 def _string(value: Any, path: str, _unknown: list[str]) -> Any:
