@@ -115,8 +115,10 @@ class APIStatusError(CtrlError):
     _by_code: ClassVar[dict[int, type[APIStatusError]]] = {}
     default_code: ClassVar[int] = 500
 
-    def __init_subclass__(cls, **kwargs: Any) -> None:
+    def __init_subclass__(cls, *, is_reason: bool = True, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
+        if not is_reason:  # the API knows its base class only
+            return
         cls.reason = cls.__name__
         APIStatusError._by_reason[cls.reason] = cls
         APIStatusError._by_code.setdefault(cls.default_code, cls)

@@ -111,3 +111,39 @@ def test_a_step_that_fails_is_told_with_its_reason(side_by_side, command, code, 
     [ended] = side_by_side({"step": command}, 1, longest=1)
 
     assert (ended.name, ended.code, ended.printed) == ("step", code, printed)
+
+
+OBJECTS_OF = """
+import runpy, sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(sys.argv[1]).parent))
+for each in runpy.run_path(sys.argv[1])["objects_of"](Path(sys.argv[2])):
+    print(each["kind"])
+"""
+
+
+def test_corpus_names_the_files_it_cannot_read_and_goes_on(tmp_path):
+    good = "apiVersion: v1\nkind: {}\nmetadata: {{name: a}}\n"
+    texts = {
+        "a.yaml": good.format("Secret"),
+        "b.yaml": "{{ template }}: [",
+        "c.json": "{",
+        "d.jsonl": '{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}}\n1\n',
+        "e.jsonl": "{",
+        "f.jsonl.gz": "no gzip",
+        "g.yml": "values: 1\n",
+        "h.txt": "not looked at",
+        "i.yaml": good.format("Service"),
+    }
+    for name, text in texts.items():
+        (tmp_path / name).write_text(text)
+
+    done = subprocess.run(
+        [sys.executable, "-c", OBJECTS_OF, SCRIPTS / "corpus", tmp_path], capture_output=True, text=True, check=True
+    )
+
+    assert done.stdout.split() == ["Secret", "Pod", "Service"]
+    told = [line.removeprefix(f"skipped {tmp_path}/") for line in done.stderr.splitlines()]
+    assert [line.partition(":")[0] for line in told] == ["b.yaml", "c.json", "e.jsonl", "f.jsonl.gz", "g.yml"]
+    assert told[-1] == "g.yml: it has no objects"

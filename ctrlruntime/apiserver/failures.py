@@ -47,7 +47,11 @@ def shown(value: Any) -> str:
         return quoted(value)
     if type(value) is float:
         return go_float(value)
-    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False).translate(_HTML)
+
+
+_HTML = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"})
+"""What encoding/json escapes."""
 
 
 def quoted(text: str) -> str:
@@ -174,6 +178,24 @@ def forbidden(plural: str, group: str, name: str, why: str) -> Forbidden:
 def bad_option(kind: str, causes: Sequence[StatusCause]) -> Invalid:
     """Return the 422 for a query option, e.g. of `CreateOptions`."""
     return invalid(kind, "meta.k8s.io", "", causes)
+
+
+class Undecodable(BadRequest, is_reason=False):
+    """400: the server's own types cannot hold the object."""
+
+    def __init__(self, why: str, message: str = "", *, applied: str = "", is_conversion: bool = False) -> None:
+        super().__init__(message or why)
+        self.why = why
+        """What the decoder says, without the kind."""
+        self.applied = applied
+        """What it says of an applied configuration. Empty if the merge finds the failure before the decoder does."""
+        self.is_conversion = is_conversion
+        """The version of the request can hold it, and the one in which the server works cannot."""
+
+
+def undecodable(kind: str, version: str, why: str, *, applied: str = "", is_conversion: bool = False) -> Undecodable:
+    message = f'{kind} in version "{version}" cannot be handled as a {kind}: {why}'
+    return Undecodable(why, message, applied=applied, is_conversion=is_conversion)
 
 
 def bad_request(message: str) -> BadRequest:

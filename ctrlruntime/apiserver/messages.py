@@ -83,6 +83,17 @@ class Message:
         return fields
 
     @cached_property
+    def holders(self) -> Mapping[str, str]:
+        """The embedded Go structs that hold the fields of inline messages: messages of encoding/json name them."""
+        found: dict[str, str] = {}
+        for field in self.by_number.values():
+            inner = message(field.type) if field.inline else None
+            for name in inner.by_name if inner is not None else ():
+                rest = inner.holders.get(name, "") if inner is not None else ""
+                found[name] = ".".join(filter(None, (field.type.rpartition(".")[2], rest)))
+        return found
+
+    @cached_property
     def is_list(self) -> bool:
         """True for the named string lists (Verbs, ExtraValue), which JSON writes as a bare array."""
         return [field.name for field in self.by_number.values()] == ["items"] and not self.name.endswith("List")

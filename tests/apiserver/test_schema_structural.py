@@ -4,7 +4,7 @@ import pytest
 
 from ctrlruntime.apiserver.schema import compile_schema
 from ctrlruntime.apiserver.schema.formats import is_valid
-from ctrlruntime.apiserver.schema.structural import compile_pattern
+from ctrlruntime.apiserver.schema.structural import Structural, compile_pattern
 
 
 def judged(schema, value, old=...):
@@ -108,6 +108,24 @@ def test_failed_any_of_names_the_rule_and_the_first_reason():
         '<nil>: Invalid value: "": "f" must validate at least one schema (anyOf)',
         "f: Invalid value: 1: f in body should be greater than or equal to 5",
     ]
+
+
+@pytest.mark.parametrize("keyword", ["anyOf", "oneOf", "allOf"])
+def test_each_branch_of_nested_combinations_is_judged_once(keyword, monkeypatch):
+    depth, looks, judge = 6, [], Structural.judge
+    schema = {"minLength": 9}
+    for _ in range(depth):
+        schema = {keyword: [schema, schema]}
+    node = compile_schema({"type": "string", **schema})
+
+    def counted(self, *arguments):
+        looks.append(self)
+        return judge(self, *arguments)
+
+    monkeypatch.setattr(Structural, "judge", counted)
+
+    assert node.validate("a", "f")
+    assert len(looks) == 2 ** (depth + 1) - 1
 
 
 def test_ratcheting_follows_the_keys_of_a_map_list():

@@ -21,6 +21,7 @@ import pytest
 
 from ctrlruntime.apiserver import Options, ServerThread
 from ctrlruntime.apiserver.options import TokenUser
+from ctrlruntime.apiserver.registry.conditions import Conditions
 from ctrlruntime.apiserver.storage.persistence import FORMAT, DataFile
 from ctrlruntime.errors import ConfigError
 
@@ -334,6 +335,37 @@ def test_objects_come_back_as_they_were(tmp_path, make):
         assert web["metadata"]["generation"] == 2
         assert api.get("/api/v1/namespaces").body["items"] == namespaces
         assert listed(api, "/apis/rbac.authorization.k8s.io/v1/clusterroles") == roles
+
+
+def test_conditions_that_a_run_did_not_get_to_are_written_by_the_next(tmp_path, make, monkeypatch):
+    services, schemas = (
+        "/apis/apiregistration.k8s.io/v1/apiservices",
+        "/apis/flowcontrol.apiserver.k8s.io/v1/flowschemas",
+    )
+    spec = {"group": "g.example.com", "version": "v1", "groupPriorityMinimum": 1, "versionPriority": 1}
+    service = {"metadata": {"name": "v1.g.example.com"}, "spec": {**spec, "insecureSkipTLSVerify": True}}
+    service["spec"]["service"] = {"namespace": "default", "name": "s"}
+    schema = {
+        "metadata": {"name": "f"},
+        "spec": {"priorityLevelConfiguration": {"name": "no"}, "matchingPrecedence": 1},
+    }
+
+    def conditions(api, path):
+        found = (api.get(path).body.get("status") or {}).get("conditions") or []
+        return [(one["type"], one["status"], one["reason"]) for one in found]
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Conditions, "_sync", lambda _self: None)  # the run ends before it looks
+        with running(tmp_path / "data", make) as api:
+            api.made(services, service)
+            api.made(schemas, schema)
+            assert conditions(api, f"{schemas}/f") == conditions(api, f"{services}/v1.g.example.com") == []
+
+    with running(tmp_path / "data", make) as api:
+        assert conditions(api, f"{schemas}/f") == [("Dangling", "True", "NotFound")]
+        assert conditions(api, f"{services}/v1.g.example.com") == [("Available", "False", "ServiceNotFound")]
+        api.made(f"{CORE}/services", {"metadata": {"name": "s"}, "spec": {"ports": [{"port": 80}]}})
+        assert conditions(api, f"{services}/v1.g.example.com") == [("Available", "False", "ServicePortError")]
 
 
 def test_versions_go_on_above_those_of_the_run_before(tmp_path, make):

@@ -1132,7 +1132,9 @@ DISABLED = [
         dataSource=_OTHER_CLAIM, dataSourceRef={**_OTHER_CLAIM, "name": "b"})),
     Case("a claim of nothing", "v1/persistentvolumeclaims", claim(dataSourceRef={"kind": "X", "name": ""})),
     Case("a runtime class of odd things", "/node.k8s.io/v1/runtimeclasses", named("as", handler="a", overhead={
-        "podFixed": {"cpu": "-1", "x": "1"}}, scheduling={"tolerations": [{"operator": "X"}]})),
+        "podFixed": {"cpu": "-1"}}, scheduling={"tolerations": [{"operator": "X"}]})),
+    Case("a runtime class of an odd resource", "/node.k8s.io/v1/runtimeclasses", named("as", handler="a", overhead={
+        "podFixed": {"x": "1"}})),
     Case("a volume near odd nodes", "/v1/persistentvolumes", named("as", spec={
         "capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce"], "hostPath": {"path": "/a"},
         "volumeAttributesClassName": "a",

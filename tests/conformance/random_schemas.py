@@ -139,7 +139,7 @@ class CheckMaker:
     def __init__(self, random: Random) -> None:
         self._random = random
 
-    def schema(self, kind: str, depth: int = 1) -> dict[str, Any]:
+    def schema(self, kind: str, depth: int = 2) -> dict[str, Any]:
         return {"type": kind, **self._checks(kind, depth), **_DECLARED.get(kind, {})}
 
     def value(self, kind: str) -> Any:

@@ -14,7 +14,7 @@ from pydantic import Field
 
 import ctrlruntime as ctrl
 from ctrlruntime.api import core, meta
-from ctrlruntime.errors import DecodeError, NoMatchError, NotRegisteredError, Unauthorized
+from ctrlruntime.errors import BadRequest, DecodeError, NoMatchError, NotRegisteredError, Unauthorized
 from ctrlruntime.log.options import ERROR, INFO, WARN
 from ctrlruntime.log.output import sink
 from ctrlruntime.manager.manager import running
@@ -232,3 +232,58 @@ async def test_a_predicate_that_raises(server, make, namespace, logs):
         line = await eventually(lambda: next((line for line in logs if "predicate" in line["event"]), None))
         assert line["level"] in {"warning", "error"}
         assert "no luck" in str(line)
+
+
+@pytest.mark.parametrize(
+    ("path", "kind", "version", "is_known"),
+    [
+        ("apiextensions.k8s.io/v1/customresourcedefinitions", "CustomResourceDefinition", "v1beta1", True),
+        ("batch/v1/namespaces/default/cronjobs", "CronJob", "v1beta1", True),
+        ("batch/v1/namespaces/default/jobs", "Job", "v1beta1", False),
+        ("apps/v1/namespaces/default/daemonsets", "DaemonSet", "v1beta1", False),
+        ("apps/v1/namespaces/default/daemonsets", "DaemonSet", "v1beta2", True),
+        ("autoscaling/v2/namespaces/default/horizontalpodautoscalers", "HorizontalPodAutoscaler", "v2beta2", False),
+        ("autoscaling/v2/namespaces/default/horizontalpodautoscalers", "HorizontalPodAutoscaler", "v1", True),
+        ("scheduling.k8s.io/v1/priorityclasses", "PriorityClass", "v1beta1", True),
+        ("authorization.k8s.io/v1/selfsubjectaccessreviews", "SelfSubjectAccessReview", "v1beta1", True),
+        ("networking.k8s.io/v1/namespaces/default/networkpolicies", "NetworkPolicy", "v1beta1", False),
+        ("storage.k8s.io/v1/csinodes", "CSINode", "v1alpha1", False),
+        ("storage.k8s.io/v1/volumeattachments", "VolumeAttachment", "v1alpha1", True),
+    ],
+)
+def test_a_version_of_old_is_known_or_not(server, path: str, kind: str, version: str, is_known: bool) -> None:
+    group, right = path.split("/")[:2]
+    body = {"apiVersion": f"{group}/{version}", "kind": kind, "metadata": {"name": "old"}}
+
+    with pytest.raises(BadRequest) as caught:
+        server.connection.request("POST", f"/apis/{path}", body)
+
+    known = f"the API version in the data ({group}/{version}) does not match the expected API version ({group}/{right})"
+    unknown = f'{kind} in version "{version}" cannot be handled as a {kind}: no kind "{kind}" is registered for version'
+    assert str(caught.value).startswith(known if is_known else unknown)
+
+
+@pytest.mark.parametrize(
+    ("path", "fields", "place"),
+    [
+        ("persistentvolumes", {"spec": {"nfs": 1}}, "PersistentVolumeSpec.spec.PersistentVolumeSource.nfs"),
+        (
+            "namespaces/default/pods",
+            {"spec": {"volumes": [{"secret": {"items": [{"key": 1}]}}]}},
+            "KeyToPath.spec.volumes.VolumeSource.secret.items.key",
+        ),
+        (
+            "namespaces/default/pods",
+            {"spec": {"containers": [{"env": [{"valueFrom": {"configMapKeyRef": {"name": 1}}}]}]}},
+            "ConfigMapKeySelector.spec.containers.env.valueFrom.configMapKeyRef.LocalObjectReference.name",
+        ),
+        (
+            "namespaces/default/pods",
+            {"spec": {"ephemeralContainers": [{"startupProbe": {"grpc": {"port": "a"}}}]}},
+            "GRPCAction.spec.ephemeralContainers.EphemeralContainerCommon.startupProbe.ProbeHandler.grpc.port",
+        ),
+    ],
+)
+def test_a_wrong_type_names_the_embedded_structs_of_go(server, path: str, fields: dict[str, Any], place: str) -> None:
+    with pytest.raises(BadRequest, match=f"Go struct field {place} of type"):
+        server.connection.request("POST", f"/api/v1/{path}", {"metadata": {"name": "one"}, **fields})

@@ -107,6 +107,49 @@ def test_several_failures_of_a_value_are_told_alike(embedded_server, real_server
     assert differences(ask, embedded_server, real_server) == {}
 
 
+# Checks of other types, formats without effect, and bounds that the type does not hold
+
+UNUSUAL: dict[str, dict[str, Any]] = {
+    "date": {"type": "string", "format": "date"},
+    "unknown": {"type": "string", "format": "odd", "minLength": 2, "minimum": 3},
+    "lengths": {"type": "integer", "minLength": 2, "maxItems": 0, "minProperties": 2},
+    "int32": {"type": "integer", "format": "int32", "maximum": 1e10},
+    "halves": {"type": "integer", "minimum": 0.5, "maximum": 2.5, "multipleOf": 0.5},
+    "float": {"type": "number", "format": "float", "maximum": 10},
+    "number": {"type": "number", "format": "date"},
+    "object": {"type": "object", "format": "date"},
+    "either": {INT_OR_STRING: True, "format": "date", "minLength": 3, "minimum": 2},
+    "boolean": {"type": "boolean", "minLength": 2, "enum": [True]},
+    "list": {"type": "array", "items": {"type": "string", "enum": ["a"]}},
+    "any": {"type": "integer", "anyOf": [{"format": "date"}, {"format": "int64"}]},
+    "all": {"type": "integer", "allOf": [{"format": "int64"}, {"format": "int32", "maximum": 3}]},
+    "texts": {"type": "string", "allOf": [{"format": "int64"}, {"format": "date-time"}]},
+    "numbers": {"type": "number", "allOf": [{"format": "double"}, {"format": "date"}]},
+    "large": {"type": "integer", "maximum": 2**53 + 1},
+    "larger": {"type": "integer", "minimum": 1, "exclusiveMinimum": True, "maximum": 2**63},
+    "small": {"type": "integer", "format": "int32", "minimum": 0, "maximum": 3, "exclusiveMaximum": True},
+}
+SCALARS = ["a", "ab", "2020-01-01", 1, 0, 3, 2**31, 2**53 + 1, 2**63, 1.5, 2.0, 1e39, True, False]
+UNUSUAL_VALUES = [*SCALARS, [], ["a"], ["ab", None], [None], {}, {"x": 1}, None]
+
+
+def test_unusual_checks_are_made_alike(embedded_server, real_server) -> None:
+    def ask(server: Environment) -> Answers:
+        head = {"apiVersion": f"{GROUP}/v1", "kind": "Unusual", "metadata": {"name": "new"}}
+        with served(server, {"type": "object", "properties": UNUSUAL}, "unusual") as client:
+            found: Answers = {}
+            for value in UNUSUAL_VALUES:
+                fields = dict.fromkeys(UNUSUAL, value)
+                if isinstance(value, list):  # the real server takes it for a text that has a format
+                    del fields["date"]
+                found[str(value)] = answered(
+                    client.request("POST", f"/apis/{GROUP}/v1/unusuals?dryRun=All", {**head, **fields})
+                )
+            return found
+
+    assert differences(ask, embedded_server, real_server) == {}
+
+
 # Numbers
 
 ANYTHING = {"type": "object", PRESERVE: True}
@@ -215,7 +258,9 @@ def test_numbers_of_definitions_are_written_alike(embedded_server, real_server) 
                 {**ANYTHING, "default": {"deep": ["@"]}},
                 {"type": "number", "maximum": "@", "multipleOf": "@", "enum": ["@"]},
             ):
-                text = json.dumps(definition({"type": "object", "properties": {"a": schema}})).replace('"@"', number)
+                text = json.dumps(definition({"type": "object", "properties": {"a": schema}}, "other")).replace(
+                    '"@"', number
+                )
                 code, body, _ = client.request("POST", f"{DEFINITIONS}?dryRun=All", text)
                 found[f"{number} {schema}"] = [
                     code,

@@ -5,6 +5,7 @@ Nothing is stored: every create is a dry run. Each run compares three kinds, `--
 
 from __future__ import annotations
 
+from collections.abc import Container
 from typing import Any
 
 import pytest
@@ -16,7 +17,6 @@ from ctrlruntime.testing import Environment
 
 __all__ = ["both"]
 
-FEW = 3
 TOLERATED = {("Pod", "overhead of nothing"): "an object of nothing is read as no object"}
 """Specs of kinds for which the embedded server differs, and why that is left."""
 
@@ -37,29 +37,21 @@ def answer(server: Environment, namespace: str, kind: str, body: dict[str, Any])
     return shown
 
 
-@pytest.mark.parametrize(
-    "kind",
-    [pytest.param(kind, marks=() if index < FEW else pytest.mark.thorough) for index, kind in enumerate(KINDS)],
-)
-@pytest.mark.parametrize("name", SPECS)
-def test_both_servers_take_the_spec_alike(kind, name, both):
-    if (kind, name) in TOLERATED:
-        pytest.skip(TOLERATED[kind, name])
+def cases(specs: dict[str, Any], always: Container[str]) -> list[object]:
+    """Each spec in each kind. Without `--all`, those in the kinds of `always` run."""
+    return [
+        pytest.param(
+            KINDS[kind][1](spec), kind, id=f"{name}-{kind}", marks=[] if kind in always else pytest.mark.thorough
+        )
+        for name, spec in specs.items()
+        for kind in KINDS
+        if (kind, name) not in TOLERATED
+    ]
+
+
+@pytest.mark.parametrize(("body", "kind"), [*cases(SPECS, list(KINDS)[:3]), *cases(MORE_SPECS, {"Pod", "Deployment"})])
+def test_both_servers_take_the_spec_alike(body: dict[str, Any], kind: str, both) -> None:
     embedded, real, namespace = both
-    body = KINDS[kind][1](SPECS[name])
-
-    assert answer(embedded, namespace, kind, body) == answer(real, namespace, kind, body)
-
-
-@pytest.mark.parametrize(
-    "kind", [pytest.param(kind, marks=() if kind in {"Pod", "Deployment"} else pytest.mark.thorough) for kind in KINDS]
-)
-@pytest.mark.parametrize("name", MORE_SPECS)
-def test_both_servers_take_the_odd_spec_alike(kind, name, both):
-    if (kind, name) in TOLERATED:
-        pytest.skip(TOLERATED[kind, name])
-    embedded, real, namespace = both
-    body = KINDS[kind][1](MORE_SPECS[name])
 
     assert answer(embedded, namespace, kind, body) == answer(real, namespace, kind, body)
 

@@ -52,6 +52,17 @@ OBJECTS: dict[str, tuple[str, dict[str, Any]]] = {
         "/apis/storage.k8s.io/v1/volumeattributesclasses",
         named(driverName="d", parameters={"a": "b"}),
     ),
+    **{
+        f"storage-class-{group}-{value}": (
+            "/apis/storage.k8s.io/v1/storageclasses",
+            {
+                "metadata": {"name": "s", "annotations": {f"{group}/is-default-class": value}},
+                "provisioner": "d.example.com",
+            },
+        )
+        for group in ("storageclass.kubernetes.io", "storageclass.beta.kubernetes.io", "other.example.com")
+        for value in ("true", "yes")
+    },
 }
 
 
@@ -68,7 +79,8 @@ def test_cells(name, embedded_server, real_server):
     path, body = OBJECTS[name]
     found = []
     for server in (embedded_server, real_server):
-        server.connection.request("POST", path, {**body, "metadata": {"name": f"cells-{name}"}})
+        metadata = {**body.get("metadata", {}), "name": f"cells-{name}"}
+        server.connection.request("POST", path, {**body, "metadata": metadata})
         found.append(cells(server, f"{path}/cells-{name}"))
         server.connection.request("DELETE", f"{path}/cells-{name}")
 

@@ -20,8 +20,12 @@ from ctrlruntime.errors import BadRequest, StatusCause, UnsupportedMediaType
 _SHOWN = 30
 _REVIEWED = frozenset({"authentication.k8s.io", "authorization.k8s.io"})
 _HEAD = r"""struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }"""
-GO_NAMES: Mapping[type, str] = {str: "string", bool: "bool", list: "array", dict: "object", type(None): "null"}
-"""How messages call JSON values; anything else is a number."""
+_GO_NAMES: Mapping[type, str] = {str: "string", bool: "bool", list: "array", dict: "object", type(None): "null"}
+
+
+def go_name(value: object) -> str:
+    """Return how messages call a JSON value."""
+    return _GO_NAMES.get(type(value), "number")
 
 
 def read_object(
@@ -47,7 +51,7 @@ def read_object(
             raise failures.invalid(str(given_kind), resource.group, name, [cause])
         return document
     if given_version and given_version != api_version:
-        if (given_kind or kind) == kind and was_served(resource.group, given_version):
+        if (given_kind or kind) == kind and was_served(resource.group, given_version, kind):
             raise BadRequest(_other_version(given_version, api_version))
         shown = given_version.rpartition("/")[2]
         if resource.group in _REVIEWED and given_version == "v1":  # reviews are read by a decoder of all kinds
@@ -71,23 +75,43 @@ def read_object(
 
 
 _KNOWN_VERSIONS = {
+    "admissionregistration.k8s.io": ("v1", "v1beta1", "v1alpha1"),
+    "apiextensions.k8s.io": ("v1", "v1beta1"),
+    "apiregistration.k8s.io": ("v1", "v1beta1"),
     "apps": ("v1", "v1beta1", "v1beta2"),
-    "autoscaling": ("v1", "v2", "v2beta1", "v2beta2"),
+    "authentication.k8s.io": ("v1", "v1beta1", "v1alpha1"),
+    "authorization.k8s.io": ("v1", "v1beta1"),
+    "autoscaling": ("v1", "v2"),
     "batch": ("v1", "v1beta1"),
-    "policy": ("v1", "v1beta1"),
-    "networking.k8s.io": ("v1", "v1beta1"),
-    "rbac.authorization.k8s.io": ("v1", "v1beta1", "v1alpha1"),
-    "events.k8s.io": ("v1", "v1beta1"),
-    "discovery.k8s.io": ("v1", "v1beta1"),
+    "certificates.k8s.io": ("v1", "v1beta1"),
     "coordination.k8s.io": ("v1", "v1beta1"),
-    "storage.k8s.io": ("v1", "v1beta1"),
+    "discovery.k8s.io": ("v1", "v1beta1"),
+    "events.k8s.io": ("v1", "v1beta1"),
+    "flowcontrol.apiserver.k8s.io": ("v1", "v1beta1", "v1beta2", "v1beta3"),
+    "networking.k8s.io": ("v1", "v1beta1"),
+    "node.k8s.io": ("v1", "v1beta1", "v1alpha1"),
+    "policy": ("v1", "v1beta1"),
+    "rbac.authorization.k8s.io": ("v1", "v1beta1", "v1alpha1"),
+    "resource.k8s.io": ("v1", "v1beta1", "v1beta2"),
+    "scheduling.k8s.io": ("v1", "v1beta1"),
+    "storage.k8s.io": ("v1", "v1beta1", "v1alpha1"),
 }
 """Versions that kube-apiserver can read, served or not: a body in one of them is understood, and refused as another version."""
+_UNKNOWN_THERE = {
+    "admissionregistration.k8s.io/v1alpha1": ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"),
+    "apps/v1beta1": ("DaemonSet", "ReplicaSet"),
+    "authentication.k8s.io/v1alpha1": ("TokenReview",),
+    "batch/v1beta1": ("Job",),
+    "networking.k8s.io/v1beta1": ("NetworkPolicy",),
+    "storage.k8s.io/v1alpha1": ("CSIDriver", "CSINode", "StorageClass"),
+}
+"""Kinds of a group that one of these versions does not have."""
 
 
-def was_served(group: str, api_version: str) -> bool:
+def was_served(group: str, api_version: str, kind: str) -> bool:
     given, _, version = api_version.rpartition("/")
-    return given == group and version in _KNOWN_VERSIONS.get(group, ())
+    is_known = given == group and version in _KNOWN_VERSIONS.get(group, ())
+    return is_known and kind not in _UNKNOWN_THERE.get(api_version, ())
 
 
 def _other_version(given: object, expected: str) -> str:
@@ -110,10 +134,7 @@ def read_fitted(call: Call, resource: Resource, options: WriteOptions) -> Docume
     problems = [f'unknown field "{path}"' for path in unknown]
     problems += [f'duplicate field "{path}"' for path in options.duplicates]
     if problems and options.field_validation == "Strict":
-        text = f"strict decoding error: {', '.join(problems)}"
-        raise BadRequest(
-            f'{resource.kind} in version "{resource.version}" cannot be handled as a {resource.kind}: {text}'
-        )
+        raise failures.undecodable(resource.kind, resource.version, f"strict decoding error: {', '.join(problems)}")
     if options.field_validation == "Warn":
         options.warnings.extend(problems)
     return document
@@ -133,17 +154,15 @@ def read_tree(call: Call, kind: str, *, is_custom: bool = False, options: WriteO
     if tree is None and not is_custom:
         tree = {}
     if not isinstance(tree, dict):
-        what = GO_NAMES.get(type(tree), "number")
-        raise _unrecognized(kind, f"json: cannot unmarshal {what} into Go value of type {_HEAD}", call.body)
+        text = f"json: cannot unmarshal {go_name(tree)} into Go value of type {_HEAD}"
+        raise _unrecognized(kind, text, call.body)
     if options is not None and options.field_validation != "Ignore":
         if form == "json":
             options.duplicates = duplicate_fields(call.body, tree)
         elif repeated and options.field_validation == "Strict":
             listed = "".join(f"\n  {line}" for line in repeated)
-            raise BadRequest(
-                f'{kind} in version "{str(tree.get("apiVersion", "v1")).rpartition("/")[2]}" cannot be handled as a {kind}: '
-                f"strict decoding error: yaml: unmarshal errors:{listed}"
-            )
+            version = str(tree.get("apiVersion", "v1")).rpartition("/")[2]
+            raise failures.undecodable(kind, version, f"strict decoding error: yaml: unmarshal errors:{listed}")
         else:
             options.warnings.extend(repeated)
     return tree

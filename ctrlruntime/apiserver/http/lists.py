@@ -173,11 +173,19 @@ def _page(
 def parse_version(text: str) -> int:
     """Return a resourceVersion as a number. Raises: BadRequest."""
     if not text.isdigit():
-        raise BadRequest(
-            f'invalid resource version: resourceVersion: Invalid value: "{text}": strconv.ParseUint: parsing "{text}": '
-            "invalid syntax"
-        )
+        raise BadRequest(f"invalid resource version: {_no_version(text)}")
     return int(text)
+
+
+def read_version(text: str) -> int:
+    """Return the resourceVersion of a read or a watch, 0 without one. Raises: APIStatusError (500)."""
+    if text and not text.isdigit():
+        raise failures.plain_internal(_no_version(text))
+    return int(text or 0)
+
+
+def _no_version(text: str) -> str:
+    return f'resourceVersion: Invalid value: "{text}": strconv.ParseUint: parsing "{text}": invalid syntax'
 
 
 def _expired(start: Key | None, namespace: str) -> APIStatusError:

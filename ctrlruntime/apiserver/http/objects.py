@@ -13,10 +13,11 @@ from ctrlruntime.apiserver import failures
 from ctrlruntime.apiserver.apply import read_configuration
 from ctrlruntime.apiserver.discovery.openapi import patch_schema
 from ctrlruntime.apiserver.encoding import copy_tree, decode_body, encode, encode_sorted
+from ctrlruntime.apiserver.failures import Undecodable
 from ctrlruntime.apiserver.http.answers import answer, document_answer
-from ctrlruntime.apiserver.http.bodies import read_object, read_tree, was_served
+from ctrlruntime.apiserver.http.bodies import go_name, read_object, read_tree, was_served
 from ctrlruntime.apiserver.http.calls import Call, ResourcePath
-from ctrlruntime.apiserver.http.lists import Match
+from ctrlruntime.apiserver.http.lists import Match, read_version
 from ctrlruntime.apiserver.http.negotiation import Representation, go_type, negotiate, patch_type
 from ctrlruntime.apiserver.http.options import delete_options, list_options, write_options
 from ctrlruntime.apiserver.http.views import View
@@ -25,6 +26,7 @@ from ctrlruntime.apiserver.patch import PatchSchema, go_map, json_patch, restore
 from ctrlruntime.apiserver.registry import DeleteOptions, Registry, Resource, WriteOptions, Written
 from ctrlruntime.apiserver.storage import Record
 from ctrlruntime.errors import (
+    APIStatusError,
     BadRequest,
     Invalid,
     NotAcceptable,
@@ -41,16 +43,6 @@ _CHILDREN_STAY = (
     "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or set "
     "propagationPolicy=Orphan to suppress this warning"
 )
-_UNDECODABLE = (
-    "cannot be handled as a",
-    "cannot unmarshal",
-    "parsing time",
-    "strict decoding error",
-    "is registered for version",
-    "is missing in",
-    "unknown conversion",
-)
-"""The error for a patched document that is not an object; then the patch is rejected, and not the object."""
 _LARGEST_PATCH = 10_000
 _LARGEST_COPY = 3 * 1024 * 1024
 
@@ -85,15 +77,9 @@ class Objects:
 
     async def get(self, call: Call, resource: Resource, target: ResourcePath) -> web.Response:
         view, representation = self.single_view(call, resource)
-        version = call.query.get("resourceVersion", "")
-        if version not in {"", "0"}:
-            if not version.isdigit():
-                raise failures.plain_internal(
-                    f'resourceVersion: Invalid value: "{version}": strconv.ParseUint: parsing "{version}": invalid syntax'
-                )
-            wanted = int(version)
-            if not await self._registry.store.wait_for(wanted, _WAIT):
-                raise failures.too_large_resource_version(wanted, self._registry.store.revision)
+        wanted = read_version(call.query.get("resourceVersion", ""))
+        if wanted and not await self._registry.store.wait_for(wanted, _WAIT):
+            raise failures.too_large_resource_version(wanted, self._registry.store.revision)
         record = self._registry.record(resource, target.namespace, target.name)
         if resource.conversion is not None:
             await resource.prepare((record,), is_fresh=True)
@@ -147,16 +133,15 @@ class Objects:
             written = await self._registry.writer.update(
                 resource, target.namespace, target.name, edit, options, target.subresource
             )
-        except BadRequest as error:
-            if not any(words in str(error) for words in _UNDECODABLE):
-                raise
-            text = str(error).partition(" cannot be handled as a ")[2].partition(": ")[2] or str(error)
+        except Undecodable as error:  # then the patch is rejected, and not the object
             if form == "strategic":
-                cause = failures.invalid_value("patch", go_map(decode_body(call.body)), restored(text))
+                if error.is_conversion:
+                    raise failures.plain_internal(error.why) from None
+                cause = failures.invalid_value("patch", go_map(decode_body(call.body)), restored(error.why))
             else:
                 record = self._registry.record(resource, target.namespace, target.name)
                 tree = patched(reader, resource.tree(record))
-                cause = failures.invalid_value("patch", encode(tree).decode(), text)
+                cause = failures.invalid_value("patch", encode(tree).decode(), error.why)
             raise failures.invalid("", "", "", [cause]) from None
         return await self._written(call, view, representation, written)
 
@@ -193,8 +178,8 @@ class Objects:
             return await self._registry.writer.update(
                 resource, target.namespace, target.name, edit, options, target.subresource
             )
-        except BadRequest as error:
-            raise _unconverted(resource, config, str(error)) or error from None
+        except Undecodable as error:
+            raise _unconverted(resource, config, error) from None
 
     def patch_reader(self, call: Call, group: str, version: str, kind: str, *, is_custom: bool) -> Reader:
         """Return the function that applies the body to an object. Raises: BadRequest, UnsupportedMediaType…"""
@@ -210,7 +195,7 @@ class Objects:
         if patch is None and form == "strategic":
             patch = {}
         if not isinstance(patch, dict):
-            text = f"{prefix}json: cannot unmarshal {_json_name(patch)} into Go value of type map[string]interface {{}}"
+            text = f"{prefix}json: cannot unmarshal {go_name(patch)} into Go value of type map[string]interface {{}}"
             raise BadRequest("Invalid JSON Patch" if patch is None else text)
         body: Document = patch
         if form == "strategic":
@@ -269,24 +254,22 @@ class Objects:
         return answer(call, view.single(written.record), written.code, is_yaml=representation.is_yaml)
 
 
-def _unconverted(resource: Resource, config: Document, text: str) -> Exception | None:
+def _unconverted(resource: Resource, config: Document, error: Undecodable) -> APIStatusError:
     """Return the error for an applied configuration that has the fields of its kind, but a value that they cannot hold.
 
     apimachinery's pkg/util/managedfields/internal/structuredmerge.go; there it is an error of the server.
     """
-    _, is_unfit, why = text.partition(f" cannot be handled as a {resource.kind}: ")
-    if resource.is_custom or not is_unfit or why.startswith(("json: ", "strict ")):
-        return None
+    if resource.is_custom or not (error.applied or error.is_conversion):
+        return error
     metadata: Document = config.get("metadata") or {}
     version = resource.api_version if resource.group else f"/{resource.version}"
     kind = f"{version}, Kind={resource.kind}"
     shown = f"({metadata.get('namespace', '')}/{metadata.get('name', '')}; {kind})"
-    if why.startswith("strconv."):
-        return failures.plain_internal(f"failed to convert to unversioned {shown}: {why}")
-    decoding = "error decoding from json: " if why.startswith("illegal base64") else ""
+    if error.is_conversion:
+        return failures.plain_internal(f"failed to convert to unversioned {shown}: {error.why}")
     return failures.plain_internal(
         f"failed to convert new object {shown} to proper version: unable to convert unstructured object to {kind}: "
-        f"{decoding}{why}"
+        f"{error.applied}"
     )
 
 
@@ -354,8 +337,8 @@ def patched(reader: Reader, old: Document) -> Document:
 def _checked_metadata(document: Document) -> Document:
     metadata: Any = document.get("metadata")
     if metadata is not None and not isinstance(metadata, dict):
-        raise BadRequest(
-            f"json: cannot unmarshal {_json_name(metadata)} into Go struct field .metadata of type v1.ObjectMeta"
+        raise Undecodable(
+            f"json: cannot unmarshal {go_name(metadata)} into Go struct field .metadata of type v1.ObjectMeta"
         )
     return document
 
@@ -366,36 +349,20 @@ def _operations(patch: Any) -> list[Document]:
         return []
     into = "[]handlers.jsonPatchOp"
     if not isinstance(patch, list):
-        raise BadRequest(
-            f"error decoding patch: json: cannot unmarshal {_json_name(patch)} into Go value of type {into}"
-        )
+        raise BadRequest(f"error decoding patch: json: cannot unmarshal {go_name(patch)} into Go value of type {into}")
     for operation in patch:
         if not isinstance(operation, dict):
-            text = f"cannot unmarshal {_json_name(operation)} into Go value of type {into[2:]}"
+            text = f"cannot unmarshal {go_name(operation)} into Go value of type {into[2:]}"
             raise BadRequest(f"error decoding patch: json: {text}")
         for key in ("op", "path", "from"):
             value = operation.get(key)
             if not isinstance(value, str | None):
-                text = f"cannot unmarshal {_json_name(value)} into Go struct field jsonPatchOp.{key} of type string"
+                text = f"cannot unmarshal {go_name(value)} into Go struct field jsonPatchOp.{key} of type string"
                 raise BadRequest(f"error decoding patch: json: {text}")
     if len(patch) > _LARGEST_PATCH:
         text = f"The allowed maximum operations in a JSON patch is {_LARGEST_PATCH}, got {len(patch)}"
         raise RequestEntityTooLarge(f"Request entity too large: {text}")
     return patch
-
-
-def _json_name(value: Any) -> str:
-    match value:
-        case str():
-            return "string"
-        case bool():
-            return "bool"
-        case list():
-            return "array"
-        case dict():
-            return "object"
-        case _:
-            return "number"
 
 
 def _check_head(registry: Registry, resource: Resource, document: Document, old: Document, form: str) -> None:
@@ -409,7 +376,7 @@ def _check_head(registry: Registry, resource: Resource, document: Document, old:
         document["kind"], document["apiVersion"] = resource.kind, resource.api_version
         return
     if not kind:
-        raise BadRequest(f"Object 'Kind' is missing in '{encode_sorted(document).decode()}'")
+        raise Undecodable(f"Object 'Kind' is missing in '{encode_sorted(document).decode()}'")
     causes: list[StatusCause] = []
     if kind != resource.kind:
         causes.append(failures.invalid_value("kind", kind, f"must be {resource.kind}"))
@@ -419,15 +386,12 @@ def _check_head(registry: Registry, resource: Resource, document: Document, old:
 
 
 def _check_built_in_head(registry: Registry, resource: Resource, kind: str, version: str) -> None:
-    if kind == resource.kind and was_served(resource.group, version):
+    if kind == resource.kind and was_served(resource.group, version, kind):
         return
     if version == resource.api_version and registry.find_kind(resource.group, resource.version, kind) is not None:
         short = resource.group.partition(".")[0] or "core"
-        raise BadRequest(
-            f"{kind} cannot be handled as a {resource.kind}: converting ({resource.version}.{kind}) to "
-            f"({short}.{resource.kind}): unknown conversion"
-        )
-    raise BadRequest(f'no kind "{kind}" is registered for version "{version}" in scheme "pkg/runtime/scheme.go:111"')
+        raise Undecodable(f"converting ({resource.version}.{kind}) to ({short}.{resource.kind}): unknown conversion")
+    raise Undecodable(f'no kind "{kind}" is registered for version "{version}" in scheme "pkg/runtime/scheme.go:111"')
 
 
 def _as_object(document: Any) -> Document:

@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from ctrlruntime.apiserver import failures
+from ctrlruntime.apiserver.http.bodies import go_name
 from ctrlruntime.apiserver.http.calls import Call
 from ctrlruntime.apiserver.interfaces import Document
 from ctrlruntime.apiserver.registry import DeleteOptions, WriteOptions
+from ctrlruntime.apiserver.schema.embedded import manager_causes
 from ctrlruntime.errors import BadRequest, StatusCause
 from ctrlruntime.selector import FieldSelector, LabelSelector, parse_fields, parse_labels
 
@@ -122,7 +124,7 @@ def write_options(call: Call, kind: str) -> WriteOptions:
         causes.append(failures.required("fieldManager", "is required for apply patch"))
     if "force" in query and kind == "PatchOptions" and not is_apply:
         causes.append(failures.forbidden_field("force", "may not be specified for non-apply patch"))
-    causes += _manager_causes(manager)
+    causes += manager_causes(manager, "fieldManager")
     dry_run = _dry_run(call.queries.get("dryRun") or [], causes)
     validation = query.get("fieldValidation") or "Warn"
     if validation not in {"Ignore", "Warn", "Strict"}:
@@ -140,19 +142,6 @@ def write_options(call: Call, kind: str) -> WriteOptions:
     )
 
 
-def _manager_causes(manager: str) -> list[StatusCause]:
-    causes = [failures.too_long("fieldManager", 128)] if len(manager.encode()) > 128 else []
-    if not manager.isprintable():
-        for index, letter in enumerate(manager):
-            if not letter.isprintable():
-                place = len(manager[:index].encode())
-                text = (
-                    f"Invalid value: {_go_quoted(manager)}: invalid character U+{ord(letter):04X} (at position {place})"
-                )
-                causes.append(StatusCause("FieldValueInvalid", text, "fieldManager"))
-    return causes
-
-
 def _manager(call: Call) -> str:
     """Return the field manager of a client that named none: its user agent up to the first slash, printable, 128 bytes at most."""
     agent = call.headers.get("User-Agent", "").partition("/")[0]
@@ -165,13 +154,6 @@ def _dry_run(values: list[str], causes: list[StatusCause]) -> bool:
     return bool(values)
 
 
-def _go_quoted(text: str) -> str:
-    """Return a text as Go's %q prints it."""
-    escapes = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r"}
-    shown = (escapes.get(char) or (char if char.isprintable() else f"\\x{ord(char):02x}") for char in text)
-    return f'"{"".join(shown)}"'
-
-
 def delete_options(call: Call, body: Document) -> DeleteOptions:
     """Return the options of a delete: of the body where there is one, else of the query. Raises: BadRequest, Invalid."""
     if body.get("kind") not in {None, "", "DeleteOptions"}:
@@ -181,9 +163,10 @@ def delete_options(call: Call, body: Document) -> DeleteOptions:
         )
     given: Mapping[str, Any] = body if call.body.strip() else _query_options(call)
     grace = given.get("gracePeriodSeconds")
-    if grace is not None and (isinstance(grace, bool) or not isinstance(grace, int)):
+    if grace is not None and type(grace) is not int:
+        what = f"number {grace}" if type(grace) is float else go_name(grace)
         raise BadRequest(
-            f"json: cannot unmarshal {_go_kind(grace)} into Go struct field DeleteOptions.gracePeriodSeconds of type int64"
+            f"json: cannot unmarshal {what} into Go struct field DeleteOptions.gracePeriodSeconds of type int64"
         )
     causes: list[StatusCause] = []
     policy = given.get("propagationPolicy")
@@ -206,21 +189,6 @@ def delete_options(call: Call, body: Document) -> DeleteOptions:
         user=call.user,
         warnings=call.warnings,
     )
-
-
-def _go_kind(value: object) -> str:
-    """Return how messages call a JSON value."""
-    match value:
-        case bool():
-            return "bool"
-        case str():
-            return "string"
-        case float():
-            return f"number {value}"
-        case list():
-            return "array"
-        case _:
-            return "object"
 
 
 def _query_options(call: Call) -> Document:

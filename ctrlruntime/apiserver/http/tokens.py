@@ -11,13 +11,13 @@ from aiohttp import web
 from ctrlruntime.apiserver import failures
 from ctrlruntime.apiserver.authentication import AccountTokens, Bound
 from ctrlruntime.apiserver.encoding import encode, timestamp
-from ctrlruntime.apiserver.http.answers import document_answer, headers_of
+from ctrlruntime.apiserver.http.answers import document_answer, failure, headers_of
 from ctrlruntime.apiserver.http.bodies import read_fitted
 from ctrlruntime.apiserver.http.calls import Call, ResourcePath
 from ctrlruntime.apiserver.http.options import write_options
 from ctrlruntime.apiserver.interfaces import Document
 from ctrlruntime.apiserver.registry import Registry, Resource, WriteOptions
-from ctrlruntime.errors import BadRequest, StatusCause
+from ctrlruntime.errors import BadRequest, NotAcceptable, StatusCause
 
 KEYS_PATH: Final = "/openid/v1/jwks"
 CONFIGURATION_PATH: Final = "/.well-known/openid-configuration"
@@ -170,12 +170,11 @@ class Tokens:
         if call.method not in {"GET", "HEAD"}:
             raise failures.method_not_allowed()
         keys = self._accounts.keys
+        written = _KEYS_TYPE if call.path == KEYS_PATH else "application/json"
+        if not _accepts(call.headers.get("Accept", ""), written):
+            return failure(NotAcceptable(f"406: Not Acceptable\n\nAvailable representations: {written}"))
         if call.path == KEYS_PATH:
-            if not _accepts(call.headers.get("Accept", ""), _KEYS_TYPE):
-                return _not_acceptable(_KEYS_TYPE)
-            return _public({"keys": [key.jwk() for key in keys]}, _KEYS_TYPE)
-        if not _accepts(call.headers.get("Accept", ""), "application/json"):
-            return _not_acceptable("application/json")
+            return _public({"keys": [key.jwk() for key in keys]}, written)
         return _public(
             {
                 "issuer": self._accounts.issuer,
@@ -184,40 +183,19 @@ class Tokens:
                 "subject_types_supported": ["public"],
                 "id_token_signing_alg_values_supported": sorted({key.algorithm for key in keys}),
             },
-            "application/json",
+            written,
         )
 
 
 def _duration_causes(seconds: int) -> Iterator[StatusCause]:
-    if seconds < _SHORTEST:
-        yield failures.invalid_value(
-            "spec.expirationSeconds", seconds, "may not specify a duration less than 10 minutes"
-        )
-    if seconds > _LONGEST:
-        yield failures.invalid_value(
-            "spec.expirationSeconds", seconds, "may not specify a duration larger than 2^32 seconds"
-        )
+    if not _SHORTEST <= seconds <= _LONGEST:
+        bound = "less than 10 minutes" if seconds < _SHORTEST else "larger than 2^32 seconds"
+        yield failures.invalid_value("spec.expirationSeconds", seconds, f"may not specify a duration {bound}")
 
 
 def _accepts(accept: str, wanted: str) -> bool:
     kinds = {part.partition(";")[0].strip() for part in accept.split(",")} if accept else {"*/*"}
     return bool(kinds & {"*/*", "application/*", wanted})
-
-
-def _not_acceptable(wanted: str) -> web.Response:
-    status = {
-        "kind": "Status",
-        "apiVersion": "v1",
-        "metadata": {},
-        "status": "Failure",
-        "message": f"406: Not Acceptable\n\nAvailable representations: {wanted}",
-        "reason": "NotAcceptable",
-        "details": {},
-        "code": 406,
-    }
-    headers = headers_of()
-    headers["Content-Type"] = "application/json"
-    return web.Response(status=406, body=encode(status) + b"\n", headers=headers)
 
 
 def _public(document: Document, content_type: str) -> web.Response:

@@ -34,13 +34,13 @@ class View:
         self._include = include or "Metadata"
         self._now = now
 
-    def single(self, record: Record) -> bytes:
+    def single(self, record: Record, *, columns: bool = True) -> bytes:
         """Return the body of an answer about one object."""
         if self.form == "object":
             return self.resource.body(record)
         if self.form == "metadata":
             return self.resource.metadata_body(record)
-        return encode(self.table([record], {"resourceVersion": str(record.revision)}))
+        return encode(self.table([record], {"resourceVersion": str(record.revision)}, columns=columns))
 
     def list(self, records: Iterable[Record], metadata: Document) -> bytes:
         """Return the body of a list."""
@@ -48,16 +48,10 @@ class View:
             return encode(self.table(records, metadata))
         resource = self.resource
         if self.form == "metadata":
-            meta = encode(metadata)
             items = b",".join([resource.metadata_body(record) for record in records])
-            if not items:
-                return (
-                    b'{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1","metadata":'
-                    + meta
-                    + b',"items":null}'
-                )
             head = b'{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1","metadata":'
-            return b"".join((head, meta, b',"items":[', items, b"]}"))
+            shown = b"[" + items + b"]" if items else b"null"
+            return b"".join((head, encode(metadata), b',"items":', shown, b"}"))
         if resource.is_custom:
             metadata = dict(sorted({"continue": "", **metadata}.items()))
         meta = encode(metadata)
@@ -73,16 +67,6 @@ class View:
 
     def frame(self, type: str, event: Event, record: Record) -> bytes:
         """Return a watch frame for an event, kept with the event for the other watchers."""
-        if self.form == "table":
-            return b"".join(
-                (
-                    b'{"type":"',
-                    type.encode(),
-                    b'","object":',
-                    encode(self.table([record], {"resourceVersion": str(record.revision)}, columns=False)),
-                    b"}\n",
-                )
-            )
         key = (self.resource, self.form, type, record.revision)
         frames = event.frames
         if frames is None:
@@ -92,9 +76,9 @@ class View:
             cached = frames[key] = self.loose_frame(type, record)
         return cached
 
-    def loose_frame(self, type: str, record: Record) -> bytes:
-        """Return a watch frame that belongs to no event: the initial state."""
-        return b"".join((b'{"type":"', type.encode(), b'","object":', self.single(record), b"}\n"))
+    def loose_frame(self, type: str, record: Record, *, columns: bool = True) -> bytes:
+        """Return a watch frame that is kept with no event: of the initial state, or a Table; `columns` tells whether it defines them."""
+        return b"".join((b'{"type":"', type.encode(), b'","object":', self.single(record, columns=columns), b"}\n"))
 
     def bookmark(self, revision: int, *, ends_initial: bool = False) -> bytes:
         """Return a BOOKMARK frame: nothing up to `revision` is missing."""

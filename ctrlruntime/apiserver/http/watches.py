@@ -14,7 +14,7 @@ from random import Random
 from ctrlruntime.apiserver import failures
 from ctrlruntime.apiserver.http.answers import failure_status
 from ctrlruntime.apiserver.http.calls import Call
-from ctrlruntime.apiserver.http.lists import Match, named_key
+from ctrlruntime.apiserver.http.lists import Match, named_key, read_version
 from ctrlruntime.apiserver.http.options import ListOptions
 from ctrlruntime.apiserver.http.views import View, error_frame
 from ctrlruntime.apiserver.registry import Registry
@@ -53,21 +53,10 @@ class Watch:
         self._clock = clock
         self._length = options.timeout or 1800.0 + 1800.0 * rng.random()
         self._interval = bookmark_interval
-        self._start = self._parse(options.resource_version)
+        self._start = read_version(options.resource_version)
         self._sent_columns = False
         self.cut: Callable[[], object] = lambda: None
         """Called when the watcher is too slow: ends its connection."""
-
-    @staticmethod
-    def _parse(version: str) -> int:
-        if version in {"", "0"}:
-            return 0
-        if not version.isdigit():
-            text = (
-                f'resourceVersion: Invalid value: "{version}": strconv.ParseUint: parsing "{version}": invalid syntax'
-            )
-            raise failures.plain_internal(text)
-        return int(version)
 
     async def frames(self) -> AsyncIterator[bytes]:
         """Yield chunks of whole frames until the watch ends."""
@@ -128,14 +117,12 @@ class Watch:
         records = self._table.records
         keys = [self._key] if self._key is not None else self._table.keys(self._namespace)
         present = [records[key] for key in keys if key in records]
-        return [self._first(self._view.loose_frame, "ADDED", record) for record in present if self._match(record)]
+        return [self._loose("ADDED", record) for record in present if self._match(record)]
 
-    def _first(self, render: Callable[[str, Record], bytes], type: str, record: Record) -> bytes:
+    def _loose(self, type: str, record: Record) -> bytes:
         # Only the first Table of a watch has column definitions.
-        if self._view.form == "table" and self._sent_columns:
-            return self._view.frame(type, Event("ADDED", record, None, record.revision), record)
-        self._sent_columns = True
-        return render(type, record)
+        has_columns, self._sent_columns = not self._sent_columns, True
+        return self._view.loose_frame(type, record, columns=has_columns)
 
     async def _live(self, subscription: Subscription, end: float) -> AsyncIterator[bytes]:
         options = self._options
@@ -210,7 +197,7 @@ class Watch:
 
     def _frame(self, type: str, event: Event, record: Record) -> bytes:
         if self._view.form == "table":
-            return self._first(self._view.loose_frame, type, record)
+            return self._loose(type, record)
         return self._view.frame(type, event, record)
 
 

@@ -6,13 +6,13 @@ and go with what is served.
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import Callable, Mapping
 from typing import Final
 
 from ctrlruntime.apiserver.encoding import timestamp
 from ctrlruntime.apiserver.interfaces import Change, Document
+from ctrlruntime.apiserver.registry.after_writes import AfterWrites
 from ctrlruntime.apiserver.registry.registry import Registry
 from ctrlruntime.apiserver.registry.writes import DeleteOptions, WriteOptions
 
@@ -56,7 +56,7 @@ class APIServices:
     def __init__(self, registry: Registry, now: Callable[[], float] = time.time) -> None:
         self._registry = registry
         self._now = now
-        self._is_due = False
+        self._look_later = AfterWrites(self._sync)
 
     def install(self) -> None:
         """Make those that are missing, at the start and after a reset."""
@@ -72,14 +72,10 @@ class APIServices:
             self._registry.store.table(group, plural).listen(self._changed)
 
     def _changed(self, change: Change) -> None:
-        """Look again when the write that is heard of is over."""
-        is_ours = change.object.get("kind") != "APIService" or change.type == "DELETED"
-        if is_ours and not self._is_due:
-            self._is_due = True
-            asyncio.get_running_loop().call_soon(self._sync)
+        if change.object.get("kind") != "APIService" or change.type == "DELETED":
+            self._look_later()
 
     def _sync(self) -> None:
-        self._is_due = False
         wanted = {(resource.group, resource.version) for resource in self._registry.custom_resources()}
         for group, version in sorted(wanted):
             self._put(group, version, _CUSTOM, "true")

@@ -234,6 +234,7 @@ def _count_template(document: Document, old: Document | None) -> None:
     before = (((old or document).get("metadata") or {}).get("annotations") or {}).get(key, "1")
     is_changed = old is not None and ensure_spec(document).get("template") != spec_of(old).get("template")
     count = int(before) + is_changed if old is not None else max(int(before), 1)
+    count = count if count < 2**63 else -(2**63)  # as an int64 in Go; the validation refuses it
     document["metadata"].setdefault("annotations", {})[key] = str(count)
 
 

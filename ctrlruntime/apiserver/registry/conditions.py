@@ -6,13 +6,13 @@ an APIService of a Service never becomes available.
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
 from ctrlruntime.apiserver.encoding import copy_tree, timestamp
 from ctrlruntime.apiserver.interfaces import Change, Document
+from ctrlruntime.apiserver.registry.after_writes import AfterWrites
 from ctrlruntime.apiserver.registry.registry import Registry
 from ctrlruntime.apiserver.registry.values import spec_of
 from ctrlruntime.apiserver.registry.writes import WriteOptions
@@ -50,28 +50,22 @@ class Conditions:
     def __init__(self, registry: Registry, now: Callable[[], float] = time.time) -> None:
         self._registry = registry
         self._now = now
-        self._is_due = False
+        self._look_later = AfterWrites(self._sync)
         self._looks_at_services = False
 
     def follow(self) -> None:
-        """Keep the conditions from now on; call it on the server's loop."""
+        """Keep the conditions from now on, also of what an earlier run left; call it on the server's loop."""
         for resource in (_API_SERVICES, _FLOW_SCHEMAS, _LEVELS):
-            self._registry.store.table(*resource).listen(self._changed)
+            self._registry.store.table(*resource).listen(self._look_later)
         for resource in (_SERVICES, _SLICES):
             self._registry.store.table(*resource).listen(self._service_changed)
+        self._sync()
 
-    def _service_changed(self, change: Change) -> None:
+    def _service_changed(self, _: Change) -> None:
         if self._looks_at_services:
-            self._changed(change)
-
-    def _changed(self, _: Change) -> None:
-        """Look again when the write that is heard of is over."""
-        if not self._is_due:
-            self._is_due = True
-            asyncio.get_running_loop().call_soon(self._sync)
+            self._look_later()
 
     def _sync(self) -> None:
-        self._is_due = False
         services = [one for one in self._registry.list(*_API_SERVICES) if spec_of(one).get("service")]
         self._looks_at_services = bool(services)
         for service in services:

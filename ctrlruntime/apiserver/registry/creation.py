@@ -100,6 +100,8 @@ class Creation:
         is_dry = pending.options.dry_run
         self._check_namespace(resource, metadata)
         key = (metadata.get("namespace", ""), metadata["name"])
+        if resource.stored_as == SERVICES:
+            self._extensions.addresses.allocate(document, table.records, dry_run=is_dry)
         version = str(metadata.get("resourceVersion", ""))
         if version.isdigit() and int(version) and not is_dry:  # what is not a number is passed over
             raise failures.plain_internal("resourceVersion should not be set on objects to be created")
@@ -111,8 +113,6 @@ class Creation:
             )
         if resource.is_custom:
             settle_numbers(document)
-        if resource.stored_as == SERVICES:
-            self._extensions.addresses.allocate(document, table.records, dry_run=is_dry)
         record = self._records.write(
             table, resource, "ADDED", document, None, None, dry_run=is_dry, stored=pending.stored
         )

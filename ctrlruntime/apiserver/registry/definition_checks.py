@@ -7,7 +7,7 @@ has the top's path.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -247,7 +247,69 @@ def _schema(version: Document, schema: Document, path: str) -> Iterator[StatusCa
     if "status" in (version.get("subresources") or {}) and schema.get("type") not in {None, "", "object"}:
         text = 'only "object" is allowed as the type at the root of the schema if the status subresource is enabled'
         yield invalid_value(f"{path}.type", schema["type"], text)
+    elif "status" in (version.get("subresources") or {}):
+        fields = _internal(schema)
+        if any(fields[name] not in (None, "") and fields[name] is not False for name in _NOT_AT_ROOT):
+            text = (
+                f"only [{_AT_ROOT}] fields are allowed at the root of the schema if the status subresource is enabled"
+            )
+            yield invalid_value(path, fields, text)
     yield from check_schema(schema, path)
+
+
+def _internal(schema: Any) -> Any:
+    """Return a schema as upstream prints its internal type: every field, by its Go name."""
+    found: Document = {}
+    for name, key in _FIELDS.items():
+        value = schema.get(key)
+        if not value and name in _TEXTS | _FLAGS:
+            value = "" if name in _TEXTS else False
+        elif value is not None and name in _INNER:
+            value = _INNER[name](value)
+        found[name] = value
+    return found
+
+
+def _json_name(field: str) -> str:
+    if field[0] == "X":
+        return "x-kubernetes" + re.sub("([A-Z])", r"-\1", field[1:]).lower()
+    return {"ID": "id", "Schema": "$schema", "Ref": "$ref"}.get(field, field[0].lower() + field[1:])
+
+
+def _internal_rule(rule: Document) -> Document:
+    texts = {name: rule.get(name[0].lower() + name[1:], "") for name in ("Rule", "Message", "MessageExpression")}
+    last = {"FieldPath": rule.get("fieldPath", ""), "OptionalOldSelf": rule.get("optionalOldSelf")}
+    return {**texts, "Reason": rule.get("reason"), **last}
+
+
+_AT_ROOT = (
+    "Description Type Format Title Maximum ExclusiveMaximum Minimum ExclusiveMinimum MaxLength MinLength Pattern MaxItems MinItems "
+    "UniqueItems MultipleOf Required Items Properties ExternalDocs Example XPreserveUnknownFields XValidations"
+)
+_ALL = (
+    "ID Schema Ref Description Type Nullable Format Title Default Maximum ExclusiveMaximum Minimum ExclusiveMinimum MaxLength MinLength "
+    "Pattern MaxItems MinItems UniqueItems MultipleOf Enum MaxProperties MinProperties Required Items AllOf OneOf AnyOf Not Properties "
+    "AdditionalProperties PatternProperties Dependencies AdditionalItems Definitions ExternalDocs Example XPreserveUnknownFields "
+    "XEmbeddedResource XIntOrString XListMapKeys XListType XMapType XValidations"
+)
+_FIELDS = {name: _json_name(name) for name in _ALL.split(" ")}
+_NOT_AT_ROOT = frozenset(_FIELDS) - {*_AT_ROOT.split(" ")}
+_TEXTS = frozenset({"ID", "Schema", "Description", "Type", "Format", "Title", "Pattern"})
+_FLAGS = frozenset(
+    {"Nullable", "ExclusiveMaximum", "ExclusiveMinimum", "UniqueItems", "XEmbeddedResource", "XIntOrString"}
+)
+_INNER: Mapping[str, Callable[[Any], Any]] = {
+    **dict.fromkeys(("AllOf", "OneOf", "AnyOf"), lambda branches: [_internal(one) for one in branches]),
+    "Not": _internal,
+    "Properties": lambda properties: {name: _internal(properties[name]) for name in sorted(properties)},
+    "Items": lambda items: {"Schema": _internal(items), "JSONSchemas": None},
+    "AdditionalProperties": lambda extra: {
+        "Allows": extra is not False,
+        "Schema": None if isinstance(extra, bool) else _internal(extra),
+    },
+    "ExternalDocs": lambda docs: {"Description": docs.get("description", ""), "URL": docs.get("url", "")},
+    "XValidations": lambda rules: [_internal_rule(rule) for rule in rules],
+}
 
 
 def _simple_path(value: str, path: str) -> Iterator[StatusCause]:

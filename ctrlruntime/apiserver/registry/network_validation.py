@@ -10,6 +10,7 @@ from ctrlruntime.apiserver.failures import duplicate, forbidden_field, invalid_v
 from ctrlruntime.apiserver.interfaces import Document
 from ctrlruntime.apiserver.registry.pod_validation import PROTOCOLS
 from ctrlruntime.apiserver.registry.values import (
+    IMMUTABLE,
     address_causes,
     choice_causes,
     go_struct,
@@ -18,6 +19,8 @@ from ctrlruntime.apiserver.registry.values import (
     label_causes,
     labels_causes,
     network_causes,
+    network_of,
+    network_warnings,
     port_causes,
     port_name_causes,
     port_or_name_causes,
@@ -34,6 +37,8 @@ _DOMAIN_PATH: Final = 'must be a domain-prefixed path (such as "acme.io/foo")'
 _PATH_SEQUENCES: Final = ("//", "/./", "/../", "%2f", "%2F")
 _PATH_ENDS: Final = ("/..", "/.")
 CLASS_ANNOTATION: Final = "kubernetes.io/ingress.class"
+_SOURCE_RANGES: Final = "service.beta.kubernetes.io/load-balancer-source-ranges"
+_DIRECTIONS: Final = (("ingress", "from"), ("egress", "to"))
 
 
 def service_causes(document: Document, old: Document | None) -> Iterator[StatusCause]:
@@ -56,7 +61,7 @@ def service_causes(document: Document, old: Document | None) -> Iterator[StatusC
         yield from _outer_address_causes(address, f"spec.externalIPs[{index}]")
     yield from choice_causes(kind or "", "spec.type", _TYPES)
     yield from _duplicate_port_causes(ports)
-    yield from _balancer_causes(spec)
+    yield from _balancer_causes(document)
     yield from _traffic_causes(spec)
     if spec.get("trafficDistribution") is not None:
         supported = ("PreferClose", "PreferSameZone", "PreferSameNode")
@@ -141,13 +146,21 @@ def _outer_address_causes(text: str, path: str) -> Iterator[StatusCause]:
         yield invalid_value(path, text, "may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)")
 
 
-def _balancer_causes(spec: Document) -> Iterator[StatusCause]:
+def _balancer_causes(document: Document) -> Iterator[StatusCause]:
+    spec = spec_of(document)
     is_balanced, only = spec.get("type") == "LoadBalancer", "may only be used when `type` is 'LoadBalancer'"
     ranges = spec.get("loadBalancerSourceRanges") or ()
-    if ranges and not is_balanced:
-        yield forbidden_field("spec.LoadBalancerSourceRanges", only)
-    for index, text in enumerate(ranges):
-        yield from network_causes(str(text).strip(), f"spec.LoadBalancerSourceRanges[{index}]")
+    annotation = (document["metadata"].get("annotations") or {}).get(_SOURCE_RANGES)
+    if ranges:
+        if not is_balanced:
+            yield forbidden_field("spec.LoadBalancerSourceRanges", only)
+        for index, text in enumerate(ranges):
+            yield from network_causes(str(text).strip(), f"spec.LoadBalancerSourceRanges[{index}]")
+    elif annotation is not None:
+        if not is_balanced:
+            yield forbidden_field(f"metadata.annotations[{_SOURCE_RANGES}]", only)
+        for text in annotation.strip().split(",") if annotation.strip() else ():
+            yield from network_causes(text.strip(), f"metadata.annotations[{_SOURCE_RANGES}]")
     for name in ("allocateLoadBalancerNodePorts", "loadBalancerClass"):
         if spec.get(name) is not None and not is_balanced:
             yield forbidden_field(f"spec.{name}", only)
@@ -198,6 +211,8 @@ def service_warnings(document: Document) -> Iterator[str]:
         yield 'spec.externalName is ignored when spec.type is not "ExternalName"'
     if spec.get("externalIPs") and spec.get("clusterIP") != "None":
         yield "spec.externalIPs is deprecated and may no longer be implemented in some clusters"
+    for index, text in enumerate(spec.get("loadBalancerSourceRanges") or ()):
+        yield from network_warnings(text, f"spec.loadBalancerSourceRanges[{index}]")
     if spec.get("clusterIP") == "None":
         for name in ("loadBalancerIP", "externalIPs", "sessionAffinity"):
             if spec.get(name) and not (name == "sessionAffinity" and spec[name] == "None"):
@@ -391,7 +406,7 @@ def domain_path_causes(text: str, path: str) -> Iterator[StatusCause]:
 def network_policy_causes(document: Document, _: Document | None) -> Iterator[StatusCause]:
     spec = spec_of(document)
     yield from selector_causes(spec.get("podSelector"), "spec.podSelector")
-    for direction, peers in (("ingress", "from"), ("egress", "to")):
+    for direction, peers in _DIRECTIONS:
         for index, rule in enumerate(spec.get(direction) or ()):
             where = f"spec.{direction}[{index}]"
             for number, port in enumerate(rule.get("ports") or ()):
@@ -439,20 +454,52 @@ def _block_causes(block: Document, path: str) -> Iterator[StatusCause]:
     if not text:
         yield required(f"{path}.cidr")
         return
-    wrong = list(network_causes(text, f"{path}.cidr"))
-    yield from wrong
+    yield from network_causes(text, f"{path}.cidr")
+    network = network_of(text)
     for index, exception in enumerate(block.get("except") or ()):
         where = f"{path}.except[{index}]"
-        bad = list(network_causes(exception, where))
-        yield from bad
-        if not bad and not wrong and not _is_within(exception, text):
+        yield from network_causes(exception, where)
+        inner = network_of(exception)
+        if network and inner and not (inner.prefixlen > network.prefixlen and inner.network_address in network):
             yield invalid_value(where, exception, "must be a strict subset of `cidr`")
 
 
-def _is_within(inner: str, outer: str) -> bool:
-    small, large = ipaddress.ip_network(inner, strict=False), ipaddress.ip_network(outer, strict=False)
-    return (
-        isinstance(small, ipaddress.IPv4Network) == isinstance(large, ipaddress.IPv4Network)
-        and small.prefixlen > large.prefixlen
-        and small.network_address in large
-    )
+def network_policy_warnings(document: Document) -> Iterator[str]:
+    for direction, peers in _DIRECTIONS:
+        for index, rule in enumerate(spec_of(document).get(direction) or ()):
+            for number, peer in enumerate(rule.get(peers) or ()):
+                block, where = peer.get("ipBlock") or {}, f"spec.{direction}[{index}].{peers}[{number}].ipBlock"
+                yield from network_warnings(block.get("cidr", ""), f"{where}.cidr")
+                for place, text in enumerate(block.get("except") or ()):
+                    yield from network_warnings(text, f"{where}.except[{place}]")
+
+
+def service_cidr_causes(document: Document, old: Document | None) -> Iterator[StatusCause]:
+    """A ServiceCIDR (ValidateServiceCIDR in pkg/apis/networking/validation/validation.go)."""
+    cidrs: list[str] = spec_of(document).get("cidrs") or []
+    path = "spec.cidrs"
+    if old is not None:
+        before: list[str] = spec_of(old).get("cidrs") or []
+        gets_second = (len(before), len(cidrs)) == (1, 2)
+        if len(before) != len(cidrs) and not gets_second:
+            yield invalid_value(path, cidrs, IMMUTABLE)
+            return
+        for index, (earlier, text) in enumerate(zip(before, cidrs, strict=False)):
+            if earlier != text:
+                yield invalid_value(f"{path}[{index}]", text, IMMUTABLE)
+        if not gets_second:
+            return
+    if not cidrs:
+        yield required(path, "at least one CIDR required")
+    if len(cidrs) > 2:
+        yield invalid_value(path, {"CIDRs": cidrs}, "may only hold up to 2 values")
+        return
+    networks = [network_of(text) for text in cidrs]
+    for index, (text, network) in enumerate(zip(cidrs, networks, strict=True)):
+        wrong = list(network_causes(text, f"{path}[{index}]"))
+        yield from wrong
+        if not wrong and str(network) != text:
+            yield invalid_value(f"{path}[{index}]", text, f'must be in canonical form ("{network}")')
+    if len({network and network.version for network in networks}) < len(networks) and None not in networks:
+        text = "may specify no more than one IP for each IP family, i.e 192.168.0.0/24 and 2001:db8::/64"
+        yield invalid_value(path, cidrs, text)

@@ -13,9 +13,9 @@ from ctrlruntime.apiserver.registry.metadata import (
     validate_metadata,
     validate_metadata_update,
 )
-from ctrlruntime.apiserver.registry.resources import Resource, scale_causes
+from ctrlruntime.apiserver.registry.resources import scale_causes
 from ctrlruntime.apiserver.registry.validation import validate, warnings
-from ctrlruntime.apiserver.registry.writes import Hook, Pending, WriteOptions
+from ctrlruntime.apiserver.registry.writes import Hook, Pending
 from ctrlruntime.errors import StatusCause
 
 
@@ -31,7 +31,7 @@ def validate_object(pending: Pending, hook: Hook) -> None:
         causes += validate_metadata_update(metadata, old["metadata"])
     if resource.is_custom:
         options.warnings.extend(finalizer_warnings(metadata, old["metadata"] if old is not None else {}))
-        causes += _custom_causes(resource, document, old, options)
+        causes += _custom_causes(pending)
     else:
         causes += validate(group, kind, document, old, pending.subresource)
     causes += hook.validate(document, old)
@@ -40,14 +40,16 @@ def validate_object(pending: Pending, hook: Hook) -> None:
         raise failures.invalid(kind, resource.stored_as[0], str(metadata.get("name", "")), causes)
     if not resource.is_custom:
         options.warnings.extend(warnings(group, kind, document, old, pending.subresource))
+    elif options.is_apply and resource.schema is not None:
+        # kube-apiserver drops the nulls that are left as it reads the object from etcd.
+        resource.schema.fit(document, "", [], is_root=True, defaults=False)
 
 
-def _custom_causes(
-    resource: Resource, document: Document, old: Document | None, options: WriteOptions
-) -> list[StatusCause]:
+def _custom_causes(pending: Pending) -> list[StatusCause]:
     causes: list[StatusCause] = []
+    resource, document = pending.resource, pending.document
     if resource.schema is not None:
-        verdict = resource.schema.judge_object(document, old)
-        options.warnings.extend(verdict.warnings)
+        verdict = resource.schema.judge_object(document, pending.old, is_status=pending.subresource == "status")
+        pending.options.warnings.extend(verdict.warnings)
         causes = verdict.causes
     return [*causes, *scale_causes(resource.scale, document)] if resource.scale is not None else causes

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from ctrlruntime.apiserver.failures import undecodable
 from ctrlruntime.apiserver.interfaces import Document
 from ctrlruntime.apiserver.registry.defaults import default
 from ctrlruntime.apiserver.registry.metadata import drop_repeated_owners
@@ -27,7 +28,8 @@ def read(resource: Resource, document: Document, options: WriteOptions) -> Docum
     fitted = resource.fit(document, unknown, keeps_nulls=options.is_apply)  # what was applied is not decoded again
     if fitted.get("metadata") is None:
         fitted["metadata"] = {}
-    _judge_fields(resource, document, unknown, options)
+    # A field that an apply may not have is an error of the field manager before (pkg/util/managedfields in apimachinery).
+    _judge_fields(resource, document, [] if options.is_apply else unknown, options)
     if resource.deprecation_warning:
         options.warnings.append(resource.deprecation_warning)
     options.warnings.extend(drop_repeated_owners(fitted["metadata"]))
@@ -64,7 +66,7 @@ def _judge_fields(resource: Resource, document: Document, unknown: list[str], op
         problems = _in_order(problems, document)
     if problems:
         if options.field_validation == "Strict":
-            raise BadRequest(_strict(resource, problems))
+            raise undecodable(resource.kind, resource.version, f"strict decoding error: {', '.join(problems)}")
         if options.field_validation == "Warn":
             options.warnings.extend(problems)
 
@@ -84,8 +86,3 @@ def _paths(node: Any, path: str) -> Iterator[str]:
     elif isinstance(node, list):
         for index, value in enumerate(node):
             yield from _paths(value, f"{path}[{index}]")
-
-
-def _strict(resource: Resource, problems: list[str]) -> str:
-    text = f"strict decoding error: {', '.join(problems)}"
-    return f'{resource.kind} in version "{resource.version}" cannot be handled as a {resource.kind}: {text}'

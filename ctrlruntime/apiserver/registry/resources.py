@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 
 from ctrlruntime.apiserver import messages
 from ctrlruntime.apiserver.encoding import copy_tree, cut_metadata, decode, encode, encode_sorted
-from ctrlruntime.apiserver.failures import bad_request, invalid_value
+from ctrlruntime.apiserver.failures import invalid_value, undecodable
 from ctrlruntime.apiserver.interfaces import Document
 from ctrlruntime.apiserver.registry.conversions import CONVERSIONS
 from ctrlruntime.apiserver.registry.webhook_conversion import WebhookConversion
@@ -138,9 +138,7 @@ class Resource:
         try:
             return head | shape.read(body, "", unknown)
         except Misfit as misfit:
-            raise bad_request(
-                f'{self.kind} in version "{self.version}" cannot be handled as a {self.kind}: {misfit}'
-            ) from None
+            raise undecodable(self.kind, self.version, str(misfit), applied=misfit.applied) from None
 
     def _fit_custom(self, document: Document, unknown: list[str], *, keeps_nulls: bool) -> Document:
         metadata = document.get("metadata")
@@ -153,9 +151,7 @@ class Resource:
                 .replace("Go struct field metadata of", "Go value of")
                 .replace("ObjectMeta.metadata.", "ObjectMeta.")
             )
-            raise bad_request(
-                f'{self.kind} in version "{self.version}" cannot be handled as a {self.kind}: {text}'
-            ) from None
+            raise undecodable(self.kind, self.version, text) from None
         if self.schema is not None:
             self.schema.fit(document, "", unknown, is_root=True, keeps_nulls=keeps_nulls)
         return document

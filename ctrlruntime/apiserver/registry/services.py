@@ -243,7 +243,7 @@ class ServiceAddresses:
         is_settled = spec.get("clusterIP") in {"None", before.get("clusterIP", "")}
         if is_settled and not _needs_node_ports(spec) and not _needs_health_port(spec):
             return
-        others = self._others(services, document)
+        others = self._others(services, None if old is None else document)
         addresses = {other.address for other in others}
         if not spec.get("clusterIP"):
             spec["clusterIP"] = self._free_address(addresses)
@@ -256,9 +256,10 @@ class ServiceAddresses:
         if _needs_health_port(spec) and not spec.get("healthCheckNodePort"):
             spec["healthCheckNodePort"] = _free_port({*taken, *_node_ports(spec)}, self._rng)
 
-    def _others(self, services: Mapping[Key, Record], document: Document) -> list[_Holding]:
-        """Return what other Services hold. A stored one is read once for each of its states."""
-        key: Key = (document["metadata"].get("namespace", ""), document["metadata"]["name"])
+    def _others(self, services: Mapping[Key, Record], document: Document | None) -> list[_Holding]:
+        """Return what other Services hold; of a new one the one of its name is another. A stored one is read once for each of its states."""
+        metadata: Document = {} if document is None else document["metadata"]
+        key: Key = (metadata.get("namespace", ""), metadata.get("name", ""))
         held, self._holdings = self._holdings, {}
         for other, record in services.items():
             known = held.get(other)

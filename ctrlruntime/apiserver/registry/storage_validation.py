@@ -31,6 +31,9 @@ from ctrlruntime.apiserver.registry.values import (
     immutable_causes,
     label_causes,
     labels_causes,
+    network_causes,
+    network_of,
+    network_warnings,
     qualified_name_causes,
     selector_causes,
     spec_of,
@@ -425,6 +428,8 @@ def _ordered_causes(amounts: dict[str, Document], name: str, path: str, *, has_d
 
 
 def node_warnings(document: Document) -> Iterator[str]:
+    for index, text in enumerate(spec_of(document).get("podCIDRs") or ()):
+        yield from network_warnings(text, f"spec.podCIDRs[{index}]")
     if spec_of(document).get("externalID"):
         yield "spec.externalID: this field is deprecated, and is unused by Kubernetes"
 
@@ -452,8 +457,20 @@ def node_causes(document: Document, old: Document | None) -> Iterator[StatusCaus
             text = "taints must be unique by key and effect pair"
             yield StatusCause("FieldValueDuplicate", f"Duplicate value: {json.dumps(taint)}: {text}", where)
         seen.add(key)
+    cidrs: list[str] = spec.get("podCIDRs") or []
+    for index, text in enumerate(cidrs):
+        yield from network_causes(text, f"spec.podCIDRs[{index}]")
+    networks = [network_of(text) for text in cidrs]
+    if len(networks) == 2 and None in networks:
+        text = f"invalid CIDR[{networks.index(None)}]: <nil> (invalid CIDR address: {cidrs[networks.index(None)]})"
+        text = f"Internal error: invalid PodCIDRs. failed to check with dual stack with error:{text}"
+        yield StatusCause("InternalError", text, "spec.podCIDRs")
+    if len(networks) > 1 and (
+        len(networks) > 2 or len({network and network.version for network in networks} - {None}) < 2
+    ):
+        yield invalid_value("spec.podCIDRs", cidrs, "may specify no more than one CIDR for each IP family")
     before = spec_of(old).get("podCIDRs") or [cidr for cidr in (spec_of(old).get("podCIDR"),) if cidr]
-    if old is not None and before and before != spec.get("podCIDRs"):
+    if old is not None and before and before != cidrs:
         text = 'node updates may not change podCIDR except from "" to valid'
         yield forbidden_field("spec.podCIDRs", text)
 

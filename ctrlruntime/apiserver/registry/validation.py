@@ -168,6 +168,7 @@ _RULES: Final[Mapping[tuple[str, str], _Rule]] = {
     ("networking.k8s.io", "Ingress"): network.ingress_causes,
     ("networking.k8s.io", "IngressClass"): network.ingress_class_causes,
     ("networking.k8s.io", "NetworkPolicy"): network.network_policy_causes,
+    ("networking.k8s.io", "ServiceCIDR"): network.service_cidr_causes,
     ("node.k8s.io", "RuntimeClass"): storage.runtime_class_causes,
     ("policy", "PodDisruptionBudget"): policy.budget_causes,
     ("scheduling.k8s.io", "PriorityClass"): policy.priority_causes,
@@ -218,5 +219,6 @@ _WARNINGS: Final[Mapping[tuple[str, str], _Warning]] = {
     ("batch", "Job"): _template_warnings("spec", "template"),
     ("discovery.k8s.io", "EndpointSlice"): network.endpoint_slice_warnings,
     ("networking.k8s.io", "Ingress"): network.ingress_warnings,
+    ("networking.k8s.io", "NetworkPolicy"): network.network_policy_warnings,
     ("storage.k8s.io", "CSIDriver"): storage.driver_warnings,
 }

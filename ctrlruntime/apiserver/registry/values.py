@@ -9,7 +9,7 @@ from __future__ import annotations
 import ipaddress
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from ctrlruntime.apiserver.failures import forbidden_field, invalid_value, not_supported, required, too_long
 from ctrlruntime.apiserver.interfaces import Document
@@ -223,15 +223,45 @@ def address_causes(text: str, path: str) -> Iterator[StatusCause]:
         yield invalid_value(path, text, "must not be an IPv4-mapped IPv6 address")
 
 
-def network_causes(text: str, path: str) -> Iterator[StatusCause]:
+Network: TypeAlias = ipaddress.IPv4Network | ipaddress.IPv6Network
+_PADDING = re.compile(r"(?<![^./])0+(?=[0-9])")
+
+
+def network_of(text: str) -> Network | None:
+    """Return the network of a CIDR, also of one with leading zeros or bits beyond the prefix; None if it has not that form."""
+    address, _, length = text.partition("/")
+    if not length.isdecimal() or not length.isascii() or "%" in address:
+        return None
     try:
-        ipaddress.ip_network(text, strict=False)
+        plain = f"{address if ':' in address else _PADDING.sub('', address)}/{int(length)}"
+        network = ipaddress.ip_network(plain, strict=False)
     except ValueError:
-        is_network = False
-    else:
-        is_network = "/" in text
-    if not is_network:
+        return None
+    mapped = network.network_address.ipv4_mapped if network.version == 6 else None
+    return network if mapped is None else ipaddress.ip_network((mapped, max(network.prefixlen - 96, 0)))
+
+
+def network_causes(text: str, path: str) -> Iterator[StatusCause]:
+    """A CIDR in its plain form (parseCIDR in apimachinery's util/validation/ip.go)."""
+    network = network_of(text)
+    address = text.partition("/")[0]
+    if network is None:
         yield invalid_value(path, text, "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)")
+        return
+    if _PADDING.search(text.partition("/")[2] if ":" in address else text):
+        yield invalid_value(path, text, "must not have leading 0s in IP or prefix length")
+        return
+    given = ipaddress.ip_address(address)
+    if given.version == 6 and given.ipv4_mapped is not None:
+        yield invalid_value(path, text, "must not have an IPv4-mapped IPv6 address")
+    elif given != network.network_address:
+        yield invalid_value(path, text, "must not have bits set beyond the prefix length")
+
+
+def network_warnings(text: str, path: str) -> Iterator[str]:
+    network = network_of(text)
+    if network is not None and network.version == 6 and str(network) != text:
+        yield f'{path}: IPv6 CIDR value "{text}" should be in RFC 5952 canonical format ("{network}")'
 
 
 def no_dots_causes(text: str, path: str) -> Iterator[StatusCause]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from ctrlruntime.apiserver.failures import bad_request, quoted
+from ctrlruntime.apiserver.failures import quoted, undecodable
 from ctrlruntime.apiserver.interfaces import Document
 from ctrlruntime.apiserver.registry.conversions import drop_v1_annotations
 from ctrlruntime.apiserver.registry.pod_defaults import default_pod_spec, default_template
@@ -72,9 +72,12 @@ def stateful_set(document: Document) -> None:
 def daemon_set(document: Document) -> None:
     annotations: Document = document["metadata"].setdefault("annotations", {})
     count = annotations.setdefault(TEMPLATE_GENERATION, "0")  # counted when it is stored
-    if not re.fullmatch(r"[-+]?[0-9]+", count):
-        text = f"strconv.ParseInt: parsing {quoted(count)}: invalid syntax"
-        raise bad_request(f'DaemonSet in version "v1" cannot be handled as a DaemonSet: {text}')
+    number = re.fullmatch(r"([-+]?)0*([0-9]+)", count)
+    if number is None or len(number[2]) > 19 or not -(2**63) <= int(number[1] + number[2]) < 2**63:
+        problem = "invalid syntax" if number is None else "value out of range"
+        text = f"strconv.ParseInt: parsing {quoted(count)}: {problem}"
+        raise undecodable("DaemonSet", "v1", text, is_conversion=True)
+    annotations[TEMPLATE_GENERATION] = str(int(number[1] + number[2]))
     spec = ensure_spec(document)
     strategy: Document = spec.setdefault("updateStrategy", {})
     put(strategy, "type", "RollingUpdate")

@@ -26,6 +26,7 @@ from ctrlruntime.apiserver.registry.values import (
     spec_of,
     without,
 )
+from ctrlruntime.apiserver.registry.workload_defaults import TEMPLATE_GENERATION
 from ctrlruntime.errors import StatusCause
 from ctrlruntime.selector import from_label_selector
 
@@ -170,6 +171,10 @@ def _stateful_strategy_causes(strategy: Document) -> Iterator[StatusCause]:
 
 def daemon_set_causes(document: Document, old: Document | None) -> Iterator[StatusCause]:
     spec = spec_of(document)
+    count = int(document["metadata"]["annotations"][TEMPLATE_GENERATION])
+    if count < 0:
+        for problem in ("must not be decremented", "must be greater than or equal to 0"):
+            yield invalid_value("spec.templateGeneration", count, problem)
     selector = spec.get("selector")
     yield from selector_causes(selector, "spec.selector")
     labels = _template_labels(spec)

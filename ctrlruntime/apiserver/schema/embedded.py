@@ -115,6 +115,16 @@ def _causes(value: Document, prefix: str) -> Iterator[StatusCause]:
             yield StatusCause(cause.reason, cause.message, prefix + cause.field)
 
 
+def manager_causes(manager: str, path: str) -> Iterator[StatusCause]:
+    """Yield what is wrong with the name of a field manager."""
+    if utf8_length(manager) > _LONGEST_MANAGER:
+        yield too_long(path, _LONGEST_MANAGER)
+    for place, character in enumerate(manager):
+        if not character.isprintable():
+            at = utf8_length(manager[:place])
+            yield invalid_value(path, manager, f"invalid character U+{ord(character):04X} (at position {at})")
+
+
 def _managed_fields(metadata: Document) -> Iterator[StatusCause]:
     """What the server itself writes into stored objects is checked here only (ValidateManagedFields in apimachinery)."""
     for index, entry in enumerate(metadata.get("managedFields") or ()):
@@ -124,13 +134,6 @@ def _managed_fields(metadata: Document) -> Iterator[StatusCause]:
             yield invalid_value(f"{path}.operation", operation, "must be `Apply` or `Update`")
         if fields_type not in {"", "FieldsV1"}:
             yield invalid_value(f"{path}.fieldsType", fields_type, "must be `FieldsV1`")
-        if utf8_length(manager) > _LONGEST_MANAGER:
-            yield too_long(f"{path}.manager", _LONGEST_MANAGER)
-        for place, character in enumerate(manager):
-            if not character.isprintable():
-                at = utf8_length(manager[:place])
-                yield invalid_value(
-                    f"{path}.manager", manager, f"invalid character U+{ord(character):04X} (at position {at})"
-                )
+        yield from manager_causes(manager, f"{path}.manager")
         if utf8_length(entry.get("subresource", "")) > _LONGEST_SUBRESOURCE:
             yield too_long(f"{path}.subresource", _LONGEST_SUBRESOURCE)

@@ -73,7 +73,7 @@ class RuleNode:
         if type(value) is dict:
             self._check_object(value, old if type(old) is dict else {}, path, findings)
         elif type(value) is list and self.items is not None:
-            earlier = self._earlier(old)
+            earlier = earlier_items(old, self.map_keys, None)
             for index, item in enumerate(value):
                 self.items.visit(item, earlier(item), f"{path}[{index}]", findings)
 
@@ -86,16 +86,6 @@ class RuleNode:
             for name in sorted(value):
                 if name not in self.properties:
                     self.extra.visit(value[name], old.get(name), f"{path}[{name}]", findings)
-
-    def _earlier(self, old: Any) -> Callable[[Any], Any]:
-        """Return how an item finds its old self: by keys, and not at all in lists without."""
-        if type(old) is not list or not self.map_keys:
-            return lambda _item: None
-        by_key = {self._key(item): item for item in old if type(item) is dict}
-        return lambda item: by_key.get(self._key(item)) if type(item) is dict else None
-
-    def _key(self, item: Mapping[str, Any]) -> tuple[str, ...]:
-        return tuple(repr(item.get(key)) for key in self.map_keys)
 
     def _apply(self, value: Any, old: Any, path: str, findings: _Findings) -> None:
         self_value = value if self.convert is None else self.convert(value)
@@ -136,6 +126,18 @@ class RuleNode:
             where = path or "<nil>"
             return StatusCause("FieldValueInvalid", f"Invalid value: {shown(self.type)}: {text}", where)
         return _failure(rule, bindings, value, path + rule.field_path)
+
+
+def earlier_items(old: Any, keys: Sequence[str], absent: Any) -> Callable[[Any], Any]:
+    """Return how an item of a list finds its old self: by the keys of a map list, and not at all in other lists."""
+    if type(old) is not list or not keys:
+        return lambda _item: absent
+    by_key = {item_key(item, keys): item for item in old if type(item) is dict}
+    return lambda item: by_key.get(item_key(item, keys), absent) if type(item) is dict else absent
+
+
+def item_key(item: Mapping[str, Any], keys: Sequence[str]) -> tuple[str, ...]:
+    return tuple(repr(item.get(key)) for key in keys)
 
 
 @dataclass(slots=True)

@@ -7,12 +7,12 @@ about an object, in upstream's order: the schema, the uniqueness of lists, then 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from ctrlruntime.apiserver.encoding import copy_tree, encode, is_same
 from ctrlruntime.apiserver.failures import (
-    bad_request,
     duplicate,
     go_float,
     invalid_value,
@@ -21,11 +21,12 @@ from ctrlruntime.apiserver.failures import (
     required,
     too_long,
     too_many,
+    undecodable,
 )
 from ctrlruntime.apiserver.interfaces import Document
 from ctrlruntime.apiserver.schema.embedded import embedded_causes, embedded_objects, read_embedded
 from ctrlruntime.apiserver.schema.formats import is_valid, recognized
-from ctrlruntime.apiserver.schema.rules import RuleNode, compile_rules
+from ctrlruntime.apiserver.schema.rules import RuleNode, compile_rules, earlier_items, item_key
 from ctrlruntime.apiserver.schema.typed import Misfit
 from ctrlruntime.cel.patterns import compile_pattern
 from ctrlruntime.errors import StatusCause
@@ -53,7 +54,7 @@ class Verdict(NamedTuple):
 
 
 class _Walk:
-    """One fit: whether it sets defaults and leaves nulls, and the fields it removed."""
+    """One fit: whether it sets defaults and keeps nulls, and the fields it removed."""
 
     __slots__ = ("defaults", "keeps_nulls", "unknown")
 
@@ -104,7 +105,9 @@ class Structural:
         "properties",
         "required",
         "rules",
+        "span",
         "type",
+        "types",
     )
 
     def __init__(self, schema: Mapping[str, Any]) -> None:
@@ -125,12 +128,14 @@ class Structural:
         self.forbids_extra: bool = additional is False
         self.required: Sequence[str] = schema.get("required") or ()
         self.enum: Sequence[Any] | None = schema.get("enum")
-        self.format: str = schema.get("format", "")
-        self.minimum: float | None = schema.get("minimum")
-        self.maximum: float | None = schema.get("maximum")
+        self.types = ("integer", "string") if self.int_or_string else (self.type,) if self.type else ()
+        form: str = schema.get("format", "")
+        self.format = form if recognized("" if self.int_or_string else self.type, form) else ""
+        self.minimum = _bound(schema, "minimum")
+        self.maximum = _bound(schema, "maximum")
         self.exclusive_minimum: bool = schema.get("exclusiveMinimum", False)
         self.exclusive_maximum: bool = schema.get("exclusiveMaximum", False)
-        self.multiple_of: float | None = schema.get("multipleOf")
+        self.multiple_of = _bound(schema, "multipleOf")
         self.min_length: int | None = schema.get("minLength")
         self.max_length: int | None = schema.get("maxLength")
         self.pattern_text: str = schema.get("pattern", "")
@@ -144,17 +149,20 @@ class Structural:
         self.one_of = [Structural(child) for child in schema.get("oneOf") or ()]
         self.not_ = Structural(schema["not"]) if isinstance(schema.get("not"), Mapping) else None
         self.keys = frozenset(self.properties)
-        # Most leaves have a type and nothing else: one comparison decides about them.
-        self.plain = self.enum is None and not (
-            self.format
-            or self.pattern
+        is_bounded = self.minimum is not None or self.maximum is not None
+        is_simple = self.enum is None and not (
+            self.pattern
             or self.all_of
             or self.any_of
             or self.one_of
             or self.not_
             or self.multiple_of is not None
-            or any(bound is not None for bound in (self.minimum, self.maximum, self.min_length, self.max_length))
+            or self.min_length is not None
+            or self.max_length is not None
         )
+        # Most leaves have a type and nothing else: one comparison decides about them.
+        self.plain = is_simple and not self.format and not is_bounded
+        self.span = self._span() if is_simple and self.type == "integer" else range(0)
         self.has_defaults: bool = any(
             child.default is not _MISSING or child.has_defaults for child in self.properties.values()
         ) or any(child is not None and child.has_defaults for child in (self.items, self.extra))
@@ -167,6 +175,15 @@ class Structural:
         )
         self.rules: RuleNode | None = None
         """The CEL rules of the whole schema, at its root."""
+
+    def _span(self) -> range:
+        """Return the whole numbers that nothing is wrong with; none if Go's type does not hold a bound."""
+        limit = 2**31 if self.format == "int32" else 2**63
+        least, most = self.minimum, self.maximum
+        if any(bound is not None and not (bound.is_integer() and -limit <= bound < limit) for bound in (least, most)):
+            return range(0)
+        start = -limit if least is None else int(least) + self.exclusive_minimum
+        return range(start, limit if most is None else int(most) + (not self.exclusive_maximum))
 
     def defaults_of(self, name: str) -> bool:
         """Tell whether an absent property gets a default."""
@@ -187,7 +204,8 @@ class Structural:
     ) -> None:
         """Remove fields the schema does not have and set its defaults, in place; report removed fields by path.
 
-        `keeps_nulls`: leave those that are neither allowed nor defaulted, for the validation to refuse.
+        Upstream drops nulls that are neither allowed nor defaulted when it decodes an object. What was applied is not decoded: `keeps_nulls`.
+
         Raises: BadRequest for an embedded object whose own fields have a wrong type.
         """
         walk = _Walk(unknown, defaults=defaults, keeps_nulls=keeps_nulls)
@@ -203,7 +221,7 @@ class Structural:
                 read_embedded(document, place, coerced, keeps_nulls=keeps_nulls)
         except Misfit as misfit:
             kind, version = value.get("kind", ""), str(value.get("apiVersion", "")).rpartition("/")[2]
-            raise bad_request(f'{kind} in version "{version}" cannot be handled as a {kind}: {misfit}') from None
+            raise undecodable(kind, version, str(misfit)) from None
         unknown.extend([*sorted(removed), *sorted(coerced)])
 
     def fit_below(self, value: Any, path: str, walk: _Walk, *, keeps: bool) -> None:
@@ -237,9 +255,7 @@ class Structural:
             item = value.get(name, _MISSING)
             if item is _MISSING or (item is None and not child.nullable):
                 if child.default is _MISSING or not walk.defaults:
-                    if (
-                        item is None and not walk.keeps_nulls
-                    ):  # upstream drops those that are neither allowed nor defaulted
+                    if item is None and not walk.keeps_nulls:
                         del value[name]
                     continue
                 value[name] = item = child.new_default()
@@ -265,17 +281,31 @@ class Structural:
 
     # Validate
 
-    def judge_object(self, document: Document, old: Document | None) -> Verdict:
-        """Return what is wrong with a whole object; `old` is what it replaces."""
+    def judge_object(self, document: Document, old: Document | None, *, is_status: bool = False) -> Verdict:
+        """Return what is wrong with a whole object; `old` is what it replaces. `is_status`: the write sets only the status."""
         body = self._judged(document)
         before = self._judged(old) if old is not None else _MISSING
-        verdict = Verdict(self.validate(body, "", before), [])
-        verdict.causes.extend(embedded_causes(self, document, ""))
+        if is_status:
+            verdict = Verdict(self._status_causes(document, old), [])
+        else:
+            verdict = Verdict([*self.validate(body, "", before), *embedded_causes(self, document, "")], [])
         if self.has_keyed_lists and not (old is not None and self.duplicates(before)):
             verdict.causes.extend(self.duplicates(body))
         if self.rules is not None:
             self._apply_rules(self.rules, document, old, verdict)
         return verdict
+
+    def _status_causes(self, document: Document, old: Document | None) -> list[StatusCause]:
+        """Judge the status by itself: messages have paths below it (ValidateStatusUpdate in registry/customresource/validator.go)."""
+        child = self.properties.get("status")
+        if child is None or "status" not in document:
+            return []
+        return [
+            replace(
+                cause, field="status" if cause.field in {"", "<nil>"} else f"status.{cause.field.removeprefix('.')}"
+            )
+            for cause in child.validate(document["status"], "", (old or {}).get("status"))
+        ]
 
     def _judged(self, document: Document) -> Document:
         """Return the part of an object the schema judges: of the metadata only the names, where it mentions them."""
@@ -324,76 +354,65 @@ class Structural:
         self.judge(value, path, old, causes)
         return list(dict.fromkeys(causes)) if len(causes) > 1 else causes
 
-    def judge(self, value: Any, path: str, old: Any, causes: list[StatusCause]) -> None:
-        """Add what is wrong to `causes`; `old` is absent where there was nothing."""
+    def judge(self, value: Any, path: str, old: Any, causes: list[StatusCause]) -> int:
+        """Add what is wrong to `causes`; `old` is absent where there was nothing.
+
+        Returns how many checks upstream counts, most whether they succeed or not (Result.MatchCount in kube-openapi's pkg/validation/validate);
+        of what is tolerated none, as nothing is tolerated where the number decides: in combinations.
+        """
         kind = type(value)
         if kind is int and not _fits_int64(value):  # read as a float
             value, kind = float(value), float
-        if self.plain:
-            if kind is str and self.type == "string":
-                return
-            if kind is int and self.type == "integer":
-                return
-            if kind is bool and self.type == "boolean":
-                return
+        if self.plain and kind in _LEAVES:
+            wanted, checks = _LEAVES[kind]
+            if wanted == self.type:
+                return checks
+        elif kind is int and value in self.span:
+            return _LEAVES[int][1]
         if old is not _MISSING and is_same(value, old):
-            return
+            return 0
+        checks = 0
         if value is None:
-            if not self.nullable and (self.type or self.int_or_string):
-                causes.append(_type_error(path, self.type or "integer,string", "null"))
-                return
+            if not self.nullable and self.types:
+                causes.append(_type_error(path, ",".join(self.types), "null"))
+            else:
+                checks = 1
         else:
-            is_fit = self._check_type(value, path, causes)
+            checks = 4 + _OWN_CHECKS[kind]  # also of the enum, of the combinations (twice), of the whole
+            if self.types or self.format:
+                checks += 1 + self._check_type(value, path, causes)
             if not self.plain:
-                self._check_combinations(value, path, causes)
-            if not is_fit:
-                pass
-            elif kind is dict:
-                self._validate_object(value, path, old, causes)
+                checks += self._check_combinations(value, path, causes)
+            if kind is dict:
+                checks += self._validate_object(value, path, old, causes)
             elif kind is list:
-                self._validate_list(value, path, old, causes)
+                checks += self._validate_list(value, path, old, causes)
             elif kind is str:
-                self._check_string(value, path, causes)
-            elif kind is int or kind is float:
+                checks += self._check_string(value, path, causes)
+            elif kind is not bool:
                 self._check_number(value, path, causes)
         # The real server skips a null in the enum, so it takes none there.
         if self.enum is not None and (value is None or not any(_same(value, allowed) for allowed in self.enum)):
             causes.append(not_supported(path, value, [_enum_text(allowed) for allowed in self.enum]))
+        return checks
 
     def _check_type(self, value: Any, path: str, causes: list[StatusCause]) -> bool:
-        actual = json_type(value)
-        wanted = self.type
-        if self.int_or_string and not wanted:
-            if actual not in {"integer", "string"} and not _is_whole(value):
-                causes.append(_type_error(path, "integer,string", actual))
-                return False
-            return True
-        if wanted == "integer" and actual in {"integer", "number"}:
-            self._check_integer(value, path, causes)
-            return True
-        if not wanted or actual == wanted or (wanted == "number" and actual == "integer"):
-            if self.format == "float" and actual == "number" and abs(value) > _LARGEST_FLOAT:
-                causes.append(_unfit(f"Checked value must be of type number with format float in {path}"))
-                return False
-            return True
-        if self.format and actual not in {"string", "array"}:  # of these upstream names the format and not the type
-            wanted, actual = self.format, _GO_FORMATS.get(actual, "")
-        causes.append(_type_error(path, wanted, actual))
-        return False
+        """Tell whether the type fits. Of a string or a list that does not fit, upstream names the type; of other values the format.
 
-    def _check_integer(self, value: float, path: str, causes: list[StatusCause]) -> None:
-        """Two looks at a number: whether it is whole or nearly so, and whether Go's integers hold it."""
-        has_format = self.format in {"int32", "int64"}
-        if type(value) is float and not _is_whole(value):
-            causes.append(
-                _type_error(path, self.format, "float64") if has_format else _type_error(path, "integer", "number")
-            )
-        limit = 2**31 if self.format == "int32" else 2**63
-        if not (-limit <= value < limit and int(value) == value):
-            name = f"with format {self.format}" if has_format else "(default format)"
-            causes.append(_unfit(f"Checked value must be of type integer {name} in {path}"))
+        Not as upstream: there, a list also fits a string that has a format, and each rule that reads it then fails.
+        """
+        types, actual = self.types, json_type(value)
+        if actual in types or (actual == "integer" and "number" in types) or ("integer" in types and _is_whole(value)):
+            return True
+        if actual not in {"string", "array"} and self.format:
+            causes.append(_type_error(path, self.format, _GO_FORMATS.get(actual, "")))
+            return False
+        if types:
+            causes.append(_type_error(path, ",".join(types), actual))
+        return not types
 
-    def _validate_object(self, value: Document, path: str, old: Any, causes: list[StatusCause]) -> None:
+    def _validate_object(self, value: Document, path: str, old: Any, causes: list[StatusCause]) -> int:
+        checks = 0
         before: Document = old if type(old) is dict else {}
         prefix = f"{path}." if path else ""
         properties = self.properties
@@ -407,34 +426,28 @@ class Structural:
                 invalid_value(path, name, f"{path}.{name} in body is a forbidden property")
                 for name in sorted(value.keys() - self.keys)
             )
+        extra = None if self.extra is _NOTHING_KNOWN else self.extra
         for name, item in value.items():
             if name in properties:
-                properties[name].judge(item, prefix + name, before.get(name, _MISSING), causes)
-            elif self.extra is not None:  # the path begins with a dot here even at the root, as that of a default
-                self.extra.judge(item, f"{path}.{name}", before.get(name, _MISSING), causes)
+                checks += properties[name].judge(item, prefix + name, before.get(name, _MISSING), causes)
+            elif extra is not None:  # the path begins with a dot here even at the root, as that of a default
+                checks += extra.judge(item, f"{path}.{name}", before.get(name, _MISSING), causes)
         causes.extend(required(prefix + name) for name in self.required if name not in value)
+        return checks
 
-    def _validate_list(self, value: list[Any], path: str, old: Any, causes: list[StatusCause]) -> None:
+    def _validate_list(self, value: list[Any], path: str, old: Any, causes: list[StatusCause]) -> int:
+        checks = 0
         if self.items is not None:
-            earlier = self._earlier_items(old)
+            earlier = earlier_items(old, self.map_keys, _MISSING)
             for index, item in enumerate(value):
-                self.items.judge(item, f"{path}[{index}]", earlier(item), causes)
+                checks += self.items.judge(item, f"{path}[{index}]", earlier(item), causes)
         if self.min_items is not None and len(value) < self.min_items:
             causes.append(
                 invalid_value(path, len(value), f"{path} in body should have at least {self.min_items} items")
             )
         if self.max_items is not None and len(value) > self.max_items:
             causes.append(too_many(path, len(value), self.max_items))
-
-    def _earlier_items(self, old: Any) -> Callable[[Any], Any]:
-        """Return how an item finds its old self: by keys in a map list, not at all in others."""
-        if type(old) is not list or self.list_type != "map":
-            return lambda _item: _MISSING
-        by_key = {self._item_key(item): item for item in old if type(item) is dict}
-        return lambda item: by_key.get(self._item_key(item), _MISSING) if type(item) is dict else _MISSING
-
-    def _item_key(self, item: Document) -> tuple[str, ...]:
-        return tuple(repr(item.get(key)) for key in self.map_keys)
+        return checks
 
     def _check_unique(self, value: list[Any], path: str, causes: list[StatusCause]) -> None:
         seen: dict[Any, int] = {}
@@ -444,15 +457,15 @@ class Structural:
                     text = "must be an object for an array of list-type map"
                     causes.append(invalid_value(f"{path}[{index}]", item, text))
                     continue
-                item_key: Any = {key: item[key] for key in sorted(self.map_keys) if key in item}
-                key: Any = self._item_key(item)
+                shown: Any = {key: item[key] for key in sorted(self.map_keys) if key in item}
+                key: Any = item_key(item, self.map_keys)
             else:
-                item_key, key = item, repr(item)
+                shown, key = item, repr(item)
             seen[key] = seen.get(key, 0) + 1
             if seen[key] == 2:  # a third one is not told
-                causes.append(duplicate(f"{path}[{index}]", item_key))
+                causes.append(duplicate(f"{path}[{index}]", shown))
 
-    def _check_string(self, value: str, path: str, causes: list[StatusCause]) -> None:
+    def _check_string(self, value: str, path: str, causes: list[StatusCause]) -> int:
         if self.max_length is not None and len(value) > self.max_length:
             causes.append(too_long(path, self.max_length))
         elif self.min_length is not None and len(value) < self.min_length:
@@ -462,82 +475,108 @@ class Structural:
         if self.format and not is_valid(self.format, value):
             text = f"{path} in body must be of type {self.format}: {quoted(value)}"
             causes.append(invalid_value(path, value, text, reason="FieldValueTypeInvalid"))
+        return 1 if self.format else 0
 
     def _check_number(self, value: float, path: str, causes: list[StatusCause]) -> None:
-        minimum, maximum = self.minimum, self.maximum
-        if type(value) is int:  # upstream compares whole numbers with whole bounds, and cuts them down to that
-            minimum, maximum = _as_int64(minimum), _as_int64(maximum)
-        else:
-            minimum, maximum = _as_float(minimum), _as_float(maximum)
+        self._is_held("Checked", value, path, causes)
         if self.multiple_of is not None:
-            self._check_multiple(value, self.multiple_of, path, causes)
-        if maximum is not None and (value > maximum or (self.exclusive_maximum and value == maximum)):
-            words = "less than" if self.exclusive_maximum else "less than or equal to"
-            causes.append(invalid_value(path, value, f"{path} in body should be {words} {_number(maximum)}"))
-        if minimum is not None and (value < minimum or (self.exclusive_minimum and value == minimum)):
-            words = "greater than" if self.exclusive_minimum else "greater than or equal to"
-            causes.append(invalid_value(path, value, f"{path} in body should be {words} {_number(minimum)}"))
+            number, factor = self._comparable("MultipleOf", value, self.multiple_of, path, causes)
+            self._check_multiple(number, factor, path, causes)
+        if self.minimum is not None:
+            number, least = self._comparable("Minimum boundary", value, self.minimum, path, causes)
+            if number < least or (self.exclusive_minimum and number == least):
+                words = "greater than" if self.exclusive_minimum else "greater than or equal to"
+                causes.append(invalid_value(path, number, f"{path} in body should be {words} {_number(least)}"))
+        if self.maximum is not None:
+            number, most = self._comparable("Maximum boundary", value, self.maximum, path, causes)
+            if number > most or (self.exclusive_maximum and number == most):
+                words = "less than" if self.exclusive_maximum else "less than or equal to"
+                causes.append(invalid_value(path, number, f"{path} in body should be {words} {_number(most)}"))
+
+    def _comparable(
+        self, name: str, value: float, bound: float, path: str, causes: list[StatusCause]
+    ) -> tuple[float, float]:
+        """Return both as upstream compares them: as whole numbers where the value is one and the type holds the bound."""
+        if self._is_held(name, bound, path, causes) and type(value) is int:
+            return value, _as_int64(bound)
+        return float(value), bound
+
+    def _is_held(self, name: str, number: float, path: str, causes: list[StatusCause]) -> bool:
+        """Tell whether Go's type of these numbers holds one (IsValueValidAgainstRange in validate/values.go)."""
+        if self.type == "integer":
+            limit = 2**31 if self.format == "int32" else 2**63
+            is_held = -limit <= number < limit and (type(number) is int or number.is_integer())
+        else:
+            is_held = self.format != "float" or abs(number) <= _LARGEST_FLOAT
+        if not is_held:
+            form = f"with format {self.format}" if self.format else "(default format)"
+            causes.append(_unfit(f"{name} value must be of type {self.type} {form} in {path}"))
+        return is_held
 
     @staticmethod
     def _check_multiple(value: float, factor: float, path: str, causes: list[StatusCause]) -> None:
-        if type(value) is int:
-            factor = int(factor)
-            if factor < 1:
-                text = f"factor MultipleOf declared for {path} must be positive: {factor}"
-                causes.append(invalid_value(path, factor, text))
-                return
-            is_multiple = value % factor == 0
-        else:
-            factor = float(factor)
-            is_multiple = _is_whole(value * (1 / factor) if factor < 1 else value / factor)
+        if factor <= 0:
+            text = f"factor MultipleOf declared for {path} must be positive: {_number(factor)}"
+            causes.append(invalid_value(path, factor, text))
+            return
+        quotient = value * (1 / factor) if factor < 1 else value / factor
+        is_multiple = value % factor == 0 if type(value) is int else _is_whole(quotient)
         if not is_multiple:
             causes.append(invalid_value(path, value, f"{path} in body should be a multiple of {_number(factor)}"))
 
-    def _check_combinations(self, value: Any, path: str, causes: list[StatusCause]) -> None:
-        if self.any_of and all(child.validate(value, path) for child in self.any_of):
-            causes.append(_combination(path, "must validate at least one schema (anyOf)"))
-            causes.extend(_closest(self.any_of, value).validate(value, path))
+    def _check_combinations(self, value: Any, path: str, causes: list[StatusCause]) -> int:
+        """Return how many checks upstream counts in the branches (schema_props.go)."""
+        checks = 0
+        if self.any_of:
+            chosen = _first_or_closest(child.outcome(value, path) for child in self.any_of)
+            if chosen.causes:
+                causes.append(_combination(path, "must validate at least one schema (anyOf)"))
+            checks += chosen.add_to(causes)
         if self.one_of:
-            failures = [child.validate(value, path) for child in self.one_of]
-            valid = sum(not failure for failure in failures)
+            outcomes = [child.outcome(value, path) for child in self.one_of]
+            valid = sum(not outcome.causes for outcome in outcomes)
             if valid != 1:
-                found = "none valid" if not valid else f"{valid} valid alternatives"
+                found = f"{valid} valid alternatives" if valid else "none valid"
                 text = f"must validate one and only one schema (oneOf). Found {found}"
                 causes.append(_combination(path, text))
-                if not valid:
-                    causes.extend(_closest(self.one_of, value).validate(value, path))
+            if valid < 2:
+                checks += _first_or_closest(outcomes).add_to(causes)
         if self.all_of:
-            refusals = [refusal for child in self.all_of if (refusal := child.validate(value, path))]
-            if refusals:
-                causes.extend(cause for refusal in refusals for cause in refusal)
-                none = ". None validated" if len(refusals) == len(self.all_of) else ""
+            outcomes = [child.outcome(value, path) for child in self.all_of]
+            checks += sum(outcome.add_to(causes) for outcome in outcomes)
+            if any(outcome.causes for outcome in outcomes):
+                none = ". None validated" if all(outcome.causes for outcome in outcomes) else ""
                 causes.append(_combination(path, f"must validate all the schemas (allOf){none}"))
-        if self.not_ is not None and not self.not_.validate(value, path):
+        if self.not_ is not None and not self.not_.outcome(value, path).causes:
             causes.append(_combination(path, "must not validate the schema (not)"))
+        return checks
 
-    def count_checks(self, value: Any) -> int:
-        """Return how many checks of a value upstream counts: most are counted whether they succeed or not (Result.MatchCount)."""
-        if value is None:
-            return 0
-        count = 5  # of its type, of the combinations (twice), of its enum, of the whole
-        for branches, most in ((self.any_of, len(self.any_of)), (self.one_of, 1)):
-            valid = [child for child in branches if not child.validate(value, "")]
-            if branches and len(valid) <= most:  # the first that holds, or the closest one
-                count += (valid or [_closest(branches, value)])[0].count_checks(value)
-        count += sum(child.count_checks(value) for child in self.all_of)
-        if type(value) is dict:
-            children = ((self.properties.get(name) or self.extra, item) for name, item in value.items())
-            return count + 1 + sum(child.count_checks(item) for child, item in children if child is not None)
-        if type(value) is list:
-            return count + 2 + sum(self.items.count_checks(item) for item in value if self.items is not None)
-        if type(value) is str:
-            return count + 1 + bool(self.format and recognized("string", self.format))
-        return count if type(value) is bool else count + 2
+    def outcome(self, value: Any, path: str) -> _Outcome:
+        """Judge the value as a branch of a combination, which tolerates nothing of what was before."""
+        causes: list[StatusCause] = []
+        return _Outcome(self.judge(value, path, _MISSING, causes), causes)
 
 
-def _closest(branches: Sequence[Structural], value: Any) -> Structural:
-    """Return the branch whose failures upstream shows: the first with the most checks."""
-    return max(branches, key=lambda branch: branch.count_checks(value))
+class _Outcome(NamedTuple):
+    """What a branch says of a value, and how many checks upstream counts in it."""
+
+    checks: int
+    causes: list[StatusCause]
+
+    def add_to(self, causes: list[StatusCause]) -> int:
+        """Add the failures to those of the whole, and return the number of checks."""
+        causes.extend(self.causes)
+        return self.checks
+
+
+def _first_or_closest(outcomes: Iterable[_Outcome]) -> _Outcome:
+    """Return the first outcome without failures; else the one whose failures upstream shows: the first with the most checks."""
+    failed: list[_Outcome] = []
+    for outcome in outcomes:
+        if not outcome.causes:
+            return outcome
+        failed.append(outcome)
+    return max(failed, key=lambda outcome: outcome.checks)
 
 
 def compile_schema(schema: Mapping[str, Any]) -> Structural:
@@ -545,10 +584,6 @@ def compile_schema(schema: Mapping[str, Any]) -> Structural:
     compiled = Structural(schema)
     compiled.rules = compile_rules(schema, is_resource=True)
     return compiled
-
-
-_NOTHING_KNOWN = Structural({"nullable": True})
-"""What upstream has no schema for, as the values below `additionalProperties: true`: objects lose all they have, nulls stay."""
 
 
 def _combination(path: str, text: str) -> StatusCause:
@@ -560,18 +595,20 @@ def _unfit(text: str) -> StatusCause:
     return invalid_value("<nil>", "", text)
 
 
+_OWN_CHECKS: Mapping[type, int] = {str: 1, int: 2, float: 2, bool: 0, dict: 1, list: 2}
+"""How many checks upstream counts for the kind of a value alone."""
+_LEAVES = {kind: (name, 6 + _OWN_CHECKS[kind]) for kind, name in ((str, "string"), (int, "integer"), (bool, "boolean"))}
+"""The types that one look decides about, and how many checks upstream counts for them."""
 _GO_FORMATS = {"integer": "int64", "number": "float64"}
 _LARGEST_FLOAT = 3.4028234663852886e38
 
 
-def _as_int64(value: float | None) -> float | None:
-    if value is None:
-        return None
+def _bound(schema: Mapping[str, Any], name: str) -> float | None:
+    return float(schema[name]) if schema.get(name) is not None else None
+
+
+def _as_int64(value: float) -> int:
     return int(value) if -(2.0**63) <= value < 2.0**63 else -(2**63)
-
-
-def _as_float(value: float | None) -> float | None:
-    return None if value is None else float(value)
 
 
 def _enum_text(value: Any) -> str:
@@ -607,3 +644,7 @@ def _same(value: Any, allowed: Any) -> bool:
     if type(allowed) is int and type(value) is float and abs(value) <= _LARGEST_WHOLE:
         value = int(value)
     return value == allowed and isinstance(value, bool) == isinstance(allowed, bool)
+
+
+_NOTHING_KNOWN = Structural({"nullable": True})
+"""What upstream has no schema for, as the values below `additionalProperties: true`: objects lose all they have, nulls stay."""

@@ -45,9 +45,11 @@ _ABSENT: Any = object()
 class Misfit(ValueError):  # noqa: N818 - it says what it is
     """A value does not fit the Go type; the text is what encoding/json says."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, applied: str = "") -> None:
         super().__init__(text)
         self.text = text
+        self.applied = applied
+        """What is said of an applied configuration, whose JSON types the merge has checked."""
         self.is_located = False
 
     def __str__(self) -> str:
@@ -95,7 +97,13 @@ class Typed:
                 if absent is not _ABSENT:
                     result[name] = absent() if callable(absent) else absent
                 continue
-            item = reader(item, prefix + name, unknown)
+            try:
+                item = reader(item, prefix + name, unknown)
+            except Misfit as misfit:
+                if holder := message(self._name).holders.get(name):
+                    place = _without_indexes(prefix)
+                    misfit.text = misfit.text.replace(f"{place}{name}", f"{place}{holder}.{name}", 1)
+                raise
             if not drops_empty or item:
                 result[name] = item
         if left:
@@ -208,8 +216,11 @@ def _map_of(element: Reader, go_name: str, *, names_keys: bool) -> Reader:
 def _cannot(value: Any, path: str, go_type: str) -> str:
     words = {bool: "bool", dict: "object", list: "array", str: "string"}
     got = words.get(type(value)) or (f"number {value}" if go_type in _SIZED else "number")
-    bare = re.sub(r"\[\d+\]", "", path)
-    return f"json: cannot unmarshal {got} into Go struct field {bare or '.'} of type {go_type}"
+    return f"json: cannot unmarshal {got} into Go struct field {_without_indexes(path) or '.'} of type {go_type}"
+
+
+def _without_indexes(path: str) -> str:
+    return re.sub(r"\[\d+\]", "", path)
 
 
 def _string(value: Any, path: str, _unknown: list[str]) -> Any:
@@ -255,7 +266,8 @@ def _bytes(value: Any, path: str, _unknown: list[str]) -> Any:
         raw = base64.b64decode(value.replace("\n", "").replace("\r", ""), validate=True)
     except binascii.Error:
         bad = re.search(r"[^A-Za-z0-9+/]", value)
-        raise Misfit(f"illegal base64 data at input byte {bad.start() if bad else len(value) // 4 * 4}") from None
+        text = f"illegal base64 data at input byte {bad.start() if bad else len(value) // 4 * 4}"
+        raise Misfit(text, f"error decoding from json: {text}") from None
     return base64.b64encode(raw).decode()
 
 
@@ -275,7 +287,7 @@ def _time(value: Any, path: str, _unknown: list[str]) -> Any:
     if type(value) is not str:
         raise Misfit(_cannot(value, path, "v1.Time"))
     if not _RFC3339.match(value):
-        raise Misfit(_not_a_time(value, "2006-01-02T15:04:05Z07:00"))
+        raise _not_a_time(value, "2006-01-02T15:04:05Z07:00")
     return _in_utc(value, 0)
 
 
@@ -283,7 +295,7 @@ def _micro_time(value: Any, path: str, _unknown: list[str]) -> Any:
     if type(value) is not str:
         raise Misfit(_cannot(value, path, "v1.MicroTime"))
     if not _MICRO.match(value):
-        raise Misfit(_not_a_time(value, "2006-01-02T15:04:05.000000Z07:00"))
+        raise _not_a_time(value, "2006-01-02T15:04:05.000000Z07:00")
     return _in_utc(value, 6)
 
 
@@ -291,7 +303,12 @@ _PARTS = (("2006", r"\d{4}"), ("-", "-"), ("01", r"\d\d"), ("-", "-"), ("02", r"
           ("04", r"\d\d"), (":", ":"), ("05", r"\d\d"))  # fmt: skip
 
 
-def _not_a_time(value: str, layout: str) -> str:
+def _not_a_time(value: str, layout: str) -> Misfit:
+    text = _time_failure(value, layout)
+    return Misfit(text, text)
+
+
+def _time_failure(value: str, layout: str) -> str:
     """Return the message for a text that is not a time: where it leaves the layout."""
     fraction = ((".000000", r"\.\d{6}"),) if "." in layout else (("", r"(?:\.\d+)?"),)
     rest = value
@@ -318,7 +335,7 @@ def _quantity(value: Any, _path: str, _unknown: list[str]) -> Any:
     try:
         return canonical(value)
     except ValueError as error:
-        raise Misfit(str(error)) from None
+        raise Misfit(str(error), str(error)) from None
 
 
 def _int_or_string(value: Any, path: str, unknown: list[str]) -> Any:

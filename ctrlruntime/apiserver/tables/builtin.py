@@ -77,6 +77,14 @@ def _parameters(ingress_class: Document) -> str:
     return f"{kind}/{parameters.get('name', '')}" if parameters else "<none>"
 
 
+def _storage_class_name(storage_class: Document) -> str:
+    metadata = storage_class["metadata"]
+    annotations: Document = metadata.get("annotations") or {}
+    is_default = any(annotations.get(f"{group}/is-default-class") == "true" for group in _STORAGE_CLASS)
+    return f"{metadata['name']} (default)" if is_default else str(metadata["name"])
+
+
+_STORAGE_CLASS: Final = ("storageclass.kubernetes.io", "storageclass.beta.kubernetes.io")
 _QUEUING: Final = ".spec.limited.limitResponse.queuing"
 _SIMPLE: Final[Mapping[tuple[str, str], Mapping[str, tuple[str, Any] | Callable[[Document], Any]]]] = {
     ("coordination.k8s.io", "leases"): {"Holder": (".spec.holderIdentity", "")},
@@ -90,6 +98,7 @@ _SIMPLE: Final[Mapping[tuple[str, str], Mapping[str, tuple[str, Any] | Callable[
         "PreemptionPolicy": (".preemptionPolicy", ""),
     },
     ("storage.k8s.io", "storageclasses"): {
+        "Name": _storage_class_name,
         "Provisioner": (".provisioner", ""),
         "ReclaimPolicy": (".reclaimPolicy", "Delete"),
         "VolumeBindingMode": (".volumeBindingMode", "Immediate"),
@@ -159,15 +168,15 @@ def cells(group: str, version: str, resource: str, document: Document, now: date
 def _simple(group: str, resource: str, column: Document, document: Document, now: datetime) -> Any:
     name = column["name"]
     metadata = document.get("metadata", {})
+    shown = _SIMPLE.get((group, resource), {}).get(name, (".none", _BY_TYPE.get(column["type"], "")))
+    if callable(shown):
+        return shown(document)
     if name == "Name":
         return metadata.get("name", "")
     if name == "Age":
         return age(metadata.get("creationTimestamp"), now)
     if name == "Created At":
         return metadata.get("creationTimestamp")
-    shown = _SIMPLE.get((group, resource), {}).get(name, (".none", _BY_TYPE.get(column["type"], "")))
-    if callable(shown):
-        return shown(document)
     path, absent = shown
     try:
         found = find(parse(path), document)
