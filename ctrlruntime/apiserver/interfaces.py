@@ -138,8 +138,11 @@ class Admission(Protocol):
         """Return cheaply whether any webhook could match; a write without webhooks does not await."""
         ...
 
-    async def mutate(self, attributes: AdmissionAttributes) -> Document | None:
-        """Return the changed object, or None when it stays as it is. Raises: APIStatusError."""
+    async def mutate(self, attributes: AdmissionAttributes, *, is_again: bool = False) -> Document | None:
+        """Return the changed object, or None when it stays as it is. Raises: APIStatusError.
+
+        `is_again`: the object was changed since; only what has reinvocationPolicy IfNeeded looks at it.
+        """
         ...
 
     async def validate(self, attributes: AdmissionAttributes) -> None:

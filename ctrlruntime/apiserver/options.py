@@ -20,6 +20,7 @@ DEFAULT_NETWORK: Final = "10.0.0.0/24"
 ADMISSION_PLUGINS: Final = frozenset(
     {
         "NamespaceLifecycle",
+        "MutatingAdmissionPolicy",
         "MutatingAdmissionWebhook",
         "ValidatingAdmissionPolicy",
         "ValidatingAdmissionWebhook",

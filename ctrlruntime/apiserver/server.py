@@ -18,7 +18,7 @@ from typing import Any
 from aiohttp import web
 from typing_extensions import override
 
-from ctrlruntime.apiserver.admission import AdmissionChain, ValidatingPolicies, WebhookAdmission
+from ctrlruntime.apiserver.admission import AdmissionChain, MutatingPolicies, ValidatingPolicies, WebhookAdmission
 from ctrlruntime.apiserver.apply import ManagedFieldsTracker
 from ctrlruntime.apiserver.authentication import AccountTokens, Authenticator
 from ctrlruntime.apiserver.authorization import MASTERS, RBAC, AuthorizationAttributes, Escalation, User, bootstrap
@@ -66,7 +66,7 @@ class APIServer:
         self.store = Store(history=self.options.history)
         self.registry = Registry(self.store)
         """The inside door (`API`)."""
-        self.registry.extensions.fields = ManagedFieldsTracker(self.registry)
+        self._fields = self.registry.extensions.fields = ManagedFieldsTracker(self.registry)
         self.registry.leave_out(self.options.unserved)
         self.registry.extensions.addresses.network = ipaddress.IPv4Network(self.options.service_network)
         self.registry.extensions.checks_namespaces = "NamespaceLifecycle" not in self.options.disabled_admission
@@ -355,10 +355,13 @@ class APIServer:
             decide=decide,
         )
         webhooks.follow()
-        policies = ValidatingPolicies(self.registry, decide=decide)
+        mutating = MutatingPolicies(self.registry, self._fields.type_of, decide=decide)
+        if "MutatingAdmissionPolicy" not in disabled:
+            mutating.follow()
+        validating = ValidatingPolicies(self.registry, decide=decide)
         if "ValidatingAdmissionPolicy" not in disabled:
-            policies.follow()
-        self.registry.extensions.admission = AdmissionChain((policies, webhooks))
+            validating.follow()
+        self.registry.extensions.admission = AdmissionChain((mutating, validating, webhooks))
 
     def _decide(self, user: Caller | None, asked: Mapping[str, str]) -> tuple[bool, str]:
         """Answer what a condition of a webhook asks the authorizer."""

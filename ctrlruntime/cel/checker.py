@@ -25,7 +25,7 @@ from ctrlruntime.cel.types import Substitution, Type
 from ctrlruntime.cel.values import UInt
 
 Messages: TypeAlias = Callable[[str], Type | None]
-"""Returns the type of a literal `Name{field: value}`; None: there is none of this name."""
+"""Returns the type of a literal `Name{field: value}`; None: no message has this name."""
 _TYPE_NAMES = {
     "bool": types.BOOL,
     "bytes": types.BYTES,
@@ -264,9 +264,9 @@ class _Checker:
 
     def _message(self, node: MapLiteral) -> Type:
         found = self._messages(node.message)
+        node.id = self._source.at(node.id, len(node.message))  # cel-go's place of it is the brace
         if found is None:
-            before = Literal(None, self._source.at(node.id, len(node.message)))
-            self._undeclared(before, node.message)
+            self._undeclared(node, node.message)
         for entry in node.entries:
             self._types[entry.key] = types.STRING
             given = self.check(entry.value)

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import base64
+
 import pytest
 from webhook_receiver import WebhookReceiver
 
@@ -217,3 +219,26 @@ def test_a_data_file_and_a_reset_bring_back_policies(tmp_path, make):
         api.close()
 
     assert codes == [422, 422, 201]
+
+
+@pytest.mark.parametrize(("reinvocation", "label"), [("IfNeeded", "new"), ("Never", "old")])
+def test_a_policy_looks_again_at_what_a_webhook_changed(api, ns, make, receiver, hooks, reinvocation, label):
+    def change(_):
+        patch = b'[{"op": "replace", "path": "/data/k", "value": "new"}]'
+        return {"allowed": True, "patchType": "JSONPatch", "patch": base64.b64encode(patch).decode()}
+
+    receiver.answers[hooks(MUTATING, "changes")] = change
+    rule = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["configmaps"]}
+    expression = "Object{metadata: Object.metadata{labels: {'k': object.data.k}}}"
+    mutation = {"patchType": "ApplyConfiguration", "applyConfiguration": {"expression": expression}}
+    spec = {"matchConstraints": {"resourceRules": [rule]}, "mutations": [mutation], "reinvocationPolicy": reinvocation}
+    policies, bindings = f"{ADMISSION}/mutatingadmissionpolicies", f"{ADMISSION}/mutatingadmissionpolicybindings"
+    api.made(policies, {"metadata": {"name": "label"}, "spec": spec})
+    api.made(bindings, {"metadata": {"name": "label"}, "spec": {"policyName": "label"}})
+
+    answer = api.post(f"/api/v1/{ns}/configmaps", make.config_map("a", k="old"))
+
+    api.delete(f"{policies}/label")
+    api.delete(f"{bindings}/label")
+    assert answer.body["data"] == {"k": "new"}
+    assert answer.body["metadata"]["labels"] == {"k": label}

@@ -255,3 +255,25 @@ def test_an_optional_index_into_what_has_none_is_no_overload(rule):
 
     with pytest.raises(cel.EvaluationError, match="no such overload"):
         program.evaluate(self=[1, 2])
+
+
+@pytest.mark.parametrize(
+    ("expression", "kind", "value"),
+    [
+        ("Object{a: 1, b: Object.b{c: 'x'}}", "Object", {"a": 1, "b": {"c": "x"}}),
+        ("Object{?a: optional.none(), ?b: optional.of(1)}", "Object", {"b": 1}),
+        ("[JSONPatch{op: 'add', path: '/' + jsonpatch.escapeKey('a/b~')}]", "list(JSONPatch)", None),
+        ("Object{a: 1}.a + 1", "dyn", 2),
+        ("has(Object{a: 1}.b)", "bool", False),
+        ("true ? dyn(1) : 'a'", "dyn", 1),
+    ],
+)
+def test_literals_of_mutations(expression, kind, value):
+    program = cel.compile(expression, variables={}, mutates=True)
+
+    found = program.evaluate()
+
+    assert str(program.result_type) == kind
+    assert found == (value if value is not None else [{"op": "add", "path": "/a~1b~0"}])
+    with pytest.raises(cel.CompileError, match=r"undeclared reference|undefined"):
+        cel.compile("Object{}", variables={})

@@ -1,4 +1,4 @@
-"""ValidatingAdmissionPolicies: both servers refuse, allow and warn alike, and refuse the same policies.
+"""Admission policies: both servers refuse, allow, warn and change alike, and refuse the same policies.
 
 All policies are there before the first request: on the real server they act about a second later. Each is for the objects of one case, in the
 namespace of the module.
@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 import pytest_asyncio
+from apply_sequences import definition
 from test_builtin_kinds import Client, both, normalised
 
 from ctrlruntime.testing import Environment, eventually
@@ -19,8 +20,10 @@ from ctrlruntime.testing import Environment, eventually
 __all__ = ["both"]
 
 GROUP = "/apis/admissionregistration.k8s.io/v1"
+DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 STORAGE = "/apis/storage.k8s.io/v1/storageclasses"
 POLICIES, BINDINGS = f"{GROUP}/validatingadmissionpolicies", f"{GROUP}/validatingadmissionpolicybindings"
+MUTATING, MUTATING_BINDINGS = f"{GROUP}/mutatingadmissionpolicies", f"{GROUP}/mutatingadmissionpolicybindings"
 MAPS = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["*"], "resources": ["configmaps"]}
 SCALES = {
     "apiGroups": ["apps"],
@@ -267,6 +270,110 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
 }
 
 
+def configuration(expression: str) -> dict[str, Any]:
+    return {"patchType": "ApplyConfiguration", "applyConfiguration": {"expression": expression}}
+
+
+def json_patch(expression: str) -> dict[str, Any]:
+    return {"patchType": "JSONPatch", "jsonPatch": {"expression": expression}}
+
+
+CONTAINERS = (
+    "Object{spec: Object.spec{template: Object.spec.template{spec: Object.spec.template.spec{containers: [%s]}}}}"
+)
+CONTAINER = "Object.spec.template.spec.containers"
+CHANGES: dict[str, list[str]] = {
+    "configmaps": [
+        "Object{metadata: Object.metadata{labels: {'a': 'b'}}, kind: 'Secret', apiVersion: 'v2'}",
+        "Object{metadata: Object.metadata{labels: Object.metadata.labels{a: 'b'}, name: 'other'}}",
+        "Object{metadata: Object.spec{labels: {'a':'b'}}}",
+        "Object{metadata: Object.metadata{labels: Object.metadata.none{a: 'b'}}}",
+        "Object{data: {'a': 1}}",
+        "Object{data: 1}",
+        "Object{odd: 1}",
+        "Object{data: {'b': object.data.none}}",
+        "Object{data: {'b': object.data.a + variables.text}}",
+        "Object{?data: object.data.a == 'x' ? optional.of({'b': 'c'}) : optional.none()}",
+        "Object{data: Object.data{?b: object.data[?'a'], ?c: object.data[?'none']}}",
+        "Object{data: {'b': namespaceObject.metadata.name + request.operation}}",
+        "Object{}",
+        "[JSONPatch{op: 'add', path: '/data/b', value: 'x'}, JSONPatch{op: 'copy', from: '/data/a', path: '/data/c'}]",
+        "[JSONPatch{op: 'test', path: '/data/a', value: 'y'}, JSONPatch{op: 'add', path: '/data/b', value: 'x'}]",
+        "[JSONPatch{op: 'add', path: '/metadata/labels/' + jsonpatch.escapeKey('a.io/b'), value: 'x'}]",
+        "[JSONPatch{op: 'add', path: '/metadata/annotations', value: Object.metadata.annotations{a: 'b'}}]",
+        "[JSONPatch{op: 'replace', path: '/metadata/name', value: 'other'}]",
+        "[JSONPatch{op: 'add', path: '/data/b', value: null}]",
+        "[JSONPatch{op: 'add', path: '/data/b', value: 1}]",
+        "[JSONPatch{op: 'remove', path: '/data/none'}]",
+        "[JSONPatch{op: 'add', path: '/metadata/annotations/none', value: 'x'}]",
+        "[JSONPatch{op: 'odd', path: '/data/a'}]",
+        "[JSONPatch{}]",
+    ],
+    "deployments": [
+        CONTAINERS % f"{CONTAINER}{{name: 'c', image: 'd:2'}}, {CONTAINER}{{name: 'side', image: 's:1'}}",
+        CONTAINERS % f"{CONTAINER}.item{{name: 'side', image: 's:1'}}",
+        CONTAINERS % f"{CONTAINER}{{image: 's:1'}}",
+        CONTAINERS % f"{CONTAINER}{{name: 'c', args: ['a']}}",
+        "Object{spec: Object.spec{selector: Object.spec.selector{matchLabels: {'a': 'b'}}}}",
+        "Object{spec: Object.spec{replicas: 'x'}}",
+        "Object{spec: Object.spec{replicas: -1}}",
+        "Object{status: Object.status{replicas: 3}}",
+    ],
+    "gizmos": [
+        "Object{spec: Object.spec{tags: ['z'], replicas: 2, free: Object.spec.free{x: 1}, parts: [Object.spec.parts{name: 'p', size: 9}]}}",
+        "Object{spec: Object.spec{whole: Object.spec.whole{a: 'q'}}}",
+        "Object{spec: Object.spec{odd: 1}}",
+        "Object{spec: Object.spec{mode: null}}",
+        "[JSONPatch{op: 'add', path: '/spec/replicas', value: 'x'}]",
+        "[JSONPatch{op: 'add', path: '/spec/odd', value: 'x'}]",
+    ],
+}
+"""What the policies do to objects of these kinds: a case for each."""
+MUTATED: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "ignoring": (
+        {
+            "failurePolicy": "Ignore",
+            "mutations": [
+                configuration("Object{data: {'b': 'first'}}"),
+                configuration("Object{data: {'b': object.data.none}}"),
+                json_patch("[JSONPatch{op: 'add', path: '/data/c', value: object.data.b + 'x'}]"),
+            ],
+        },
+        {},
+    ),
+    "unsure": (
+        {
+            "matchConditions": [{"name": "none", "expression": "object.data.none == 'x'"}],
+            "mutations": [configuration("Object{data: {'b': 'x'}}")],
+        },
+        {},
+    ),
+    "otherwise": (
+        {
+            "matchConditions": [{"name": "a", "expression": "object.data.a == 'y'"}],
+            "mutations": [configuration("Object{data: {'b': 'x'}}")],
+        },
+        {},
+    ),
+    "configured": (
+        {**PARAMETERS, "mutations": [configuration("Object{data: {'b': params.data.a}}")]},
+        {"paramRef": {"name": "params-y", "parameterNotFoundAction": "Deny"}},
+    ),
+    "unconfigured": (
+        {**PARAMETERS, "mutations": [configuration("Object{data: {'b': params.data.a}}")]},
+        {"paramRef": {"name": "none", "parameterNotFoundAction": "Deny"}},
+    ),
+    "unknownkind": (
+        {
+            "paramKind": {"apiVersion": "no.example.com/v1", "kind": "No"},
+            "mutations": [configuration("Object{data: {'b': params.data.a}}")],
+        },
+        {"paramRef": {"name": "none", "parameterNotFoundAction": "Deny"}},
+    ),
+}
+"""What else policies say of ConfigMaps."""
+
+
 def policies(namespace: str) -> list[tuple[str, dict[str, Any]]]:
     """The policy and the binding of each case, with where they are created."""
     made: list[tuple[str, dict[str, Any]]] = []
@@ -281,7 +388,37 @@ def policies(namespace: str) -> list[tuple[str, dict[str, Any]]]:
         binding = {"policyName": name, "validationActions": ["Deny"], **bound}
         made.append((POLICIES, {"metadata": {"name": name}, "spec": {**spec, "matchConstraints": constraints}}))
         made.append((BINDINGS, {"metadata": {"name": name}, "spec": binding}))
+    for case, (given, bound) in mutating_cases().items():
+        name = f"{case}.{namespace}"
+        constraints = {
+            "resourceRules": [{**MAPS, "apiGroups": ["*"], "operations": ["CREATE"], "resources": [*CHANGES]}],
+            "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": namespace}},
+            "objectSelector": {"matchLabels": {"case": case.partition("-")[0]}},
+        }
+        spec = {"reinvocationPolicy": "Never", "matchConstraints": constraints, **given}
+        made.append((MUTATING, {"metadata": {"name": name}, "spec": spec}))
+        made.append((MUTATING_BINDINGS, {"metadata": {"name": name}, "spec": {"policyName": name, **bound}}))
     return made
+
+
+def mutating_cases() -> dict[str, tuple[dict[str, Any], dict[str, Any]]]:
+    """The spec and the binding of each mutating policy; those of CHANGES are named after the kind and their number."""
+    variables = [{"name": "text", "expression": "'-' + request.operation"}]
+    listed = {
+        f"{kind}{number}": ({"variables": variables, "mutations": [_mutation(one)]}, {})
+        for kind, expressions in CHANGES.items()
+        for number, one in enumerate(expressions)
+    }
+    again = {
+        "again-first": configuration("Object{data: {'b': object.data.a + 'x'}}"),
+        "again-last": configuration("Object{data: {'a': 'changed'}}"),
+    }
+    twice = {name: ({"reinvocationPolicy": "IfNeeded", "mutations": [one]}, {}) for name, one in again.items()}
+    return {**listed, **MUTATED, **twice}
+
+
+def _mutation(expression: str) -> dict[str, Any]:
+    return json_patch(expression) if expression.startswith("[") else configuration(expression)
 
 
 def deployed(case: str) -> dict[str, Any]:
@@ -308,19 +445,32 @@ async def judged(both: tuple[Environment, Environment, str]) -> AsyncIterator[tu
         assert client.send("POST", f"/apis/apps/v1/namespaces/{namespace}/deployments", deployed("scale"))[0] == 201
         kept = {"metadata": {"name": namespace, "labels": {"kind": "params"}}, "provisioner": "x"}
         assert client.send("POST", STORAGE, kept)[0] == 201
+        crd = json.loads(json.dumps(definition()).replace("apply.example.com", f"{namespace}.example.com"))
+        assert client.send("POST", DEFINITIONS, crd)[0] == 201
+
+    def is_served() -> bool:
+        return Client(real).send("GET", changed_object("gizmos", namespace)[0])[0] == 200
+
+    assert await eventually(is_served, timeout=120, interval=0.2)
+    for server in (embedded, real):
         for path, body in policies(namespace):
-            code, _, answer = client.send("POST", path, body)
+            code, _, answer = Client(server).send("POST", path, body)
             assert code == 201, answer
 
-    def the_last_acts() -> bool:
-        return Client(real).send(*requests("scale", namespace)[-1])[0] != 200
+    def all_act() -> bool:
+        """The last policies of each plugin act, and the real server has found the kind."""
+        again, gizmo = changed_object("again", namespace), changed_object("gizmos0", namespace)
+        changed, kept = (Client(real).send("POST", f"{path}?dryRun=All", body) for path, body in (again, gizmo))
+        scaled = Client(real).send(*requests("scale", namespace)[-1])
+        return changed[2]["data"].get("b") == "changedx" and kept[0] == 201 and scaled[0] != 200
 
-    assert await eventually(the_last_acts, timeout=120, interval=0.2)
+    assert await eventually(all_act, timeout=120, interval=0.2)
     yield embedded, real, namespace
     for server in (embedded, real):
         for path, body in policies(namespace):
             Client(server).send("DELETE", f"{path}/{body['metadata']['name']}")
-        Client(server).send("DELETE", f"{STORAGE}/{namespace}")
+        for path in (f"{STORAGE}/{namespace}", f"{DEFINITIONS}/gizmos.{namespace}.example.com"):
+            Client(server).send("DELETE", path)
 
 
 def requests(case: str, namespace: str) -> list[tuple[str, str, Any]]:
@@ -346,6 +496,35 @@ def requests(case: str, namespace: str) -> list[tuple[str, str, Any]]:
             return [*(("POST", f"{maps}?dryRun=All", body) for body in made), *updates, ("DELETE", path, None)]
         case _:
             return [("POST", f"{maps}?dryRun=All", body) for body in made]
+
+
+def changed_object(case: str, namespace: str) -> tuple[str, dict[str, Any]]:
+    """The path and the object that a mutating policy is for."""
+    kind = case.rstrip("0123456789")
+    match kind:
+        case "deployments":
+            return f"/apis/apps/v1/namespaces/{namespace}/deployments", deployed(case)
+        case "gizmos":
+            parts = [{"name": "p"}, {"name": "q", "zone": "there"}]
+            spec = {"tags": ["x"], "whole": {"a": "1", "b": "2"}, "parts": parts}
+            head = {"apiVersion": f"{namespace}.example.com/v1", "kind": "Gizmo"}
+            body = {**head, "metadata": {"name": "g", "labels": {"case": case}}, "spec": spec}
+            return f"/apis/{namespace}.example.com/v1/namespaces/{namespace}/gizmos", body
+        case _:
+            return f"/api/v1/namespaces/{namespace}/configmaps", config_map(case, "x")
+
+
+@pytest.mark.parametrize("case", sorted({case.partition("-")[0] for case in mutating_cases()}))
+@pytest.mark.asyncio(loop_scope="module")
+async def test_both_servers_change_alike(case: str, judged: tuple[Environment, Environment, str]) -> None:
+    embedded, real, namespace = judged
+    path, body = changed_object(case, namespace)
+
+    found, expected = (
+        normalised(*Client(server).send("POST", f"{path}?dryRun=All", body)) for server in (embedded, real)
+    )
+
+    assert found == expected
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -392,6 +571,36 @@ WRONG: list[dict[str, Any]] = [
     {"validations": [{"expression": "true"}], "matchConditions": [{"name": "a", "expression": "variables.a"}]},
     {"validations": [{"expression": "object.data.a"}, {"expression": "true ? false : dyn(1)"}]},
     *(
+        {"reinvocationPolicy": "Never", "mutations": [configuration(one)]}
+        for one in (
+            *(
+                "Object",
+                "{}",
+                "Objekt{}",
+                "Object.metadata{}",
+                "JSONPatch{}",
+                "object",
+                "Object{a: none}",
+                "Object{a: 1}.a",
+            ),
+            *("[Object.a{}, Object.b{}]", "variables.text", "Object{?a: 1}"),
+        )
+    ),
+    *(
+        {"reinvocationPolicy": "Never", "mutations": [json_patch(one)]}
+        for one in (
+            *("[]", "[JSONPatch{op: 1}]", "[JSONPatch{odd: 1}]", "[{'op': 'add'}]", "JSONPatch{}", "dyn([])", "null"),
+            "jsonpatch.escapeKey('a')",
+        )
+    ),
+    {
+        "reinvocationPolicy": "Never",
+        "mutations": [
+            {"patchType": "JSONPatch"},
+            {**json_patch("[JSONPatch{}]"), "applyConfiguration": {"expression": "Object{}"}},
+        ],
+    },
+    *(
         {
             "variables": [
                 {"name": "request", "expression": "[request]"},
@@ -419,10 +628,9 @@ WRONG: list[dict[str, Any]] = [
 def test_both_servers_refuse_the_same_policies(both: tuple[Environment, Environment, str]) -> None:
     differing = {}
     for spec in WRONG:
-        body = {"metadata": {"name": "a"}, "spec": {"matchConstraints": {"resourceRules": [MAPS]}, **spec}}
-        found, expected = (
-            normalised(*Client(server).send("POST", f"{POLICIES}?dryRun=All", body)) for server in both[:2]
-        )
+        rule, path = ({**MAPS, "operations": ["CREATE"]}, MUTATING) if "mutations" in spec else (MAPS, POLICIES)
+        body = {"metadata": {"name": "a"}, "spec": {"matchConstraints": {"resourceRules": [rule]}, **spec}}
+        found, expected = (normalised(*Client(server).send("POST", f"{path}?dryRun=All", body)) for server in both[:2])
         if found != expected:
             differing[json.dumps(spec)] = found, expected
     assert differing == {}

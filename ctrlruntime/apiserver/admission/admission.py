@@ -98,12 +98,12 @@ class WebhookAdmission:
 
     # Mutating
 
-    async def mutate(self, attributes: AdmissionAttributes) -> Document | None:
+    async def mutate(self, attributes: AdmissionAttributes, *, is_again: bool = False) -> Document | None:
         """Return the changed object, or None when it stays as it is. Raises: APIStatusError."""
         if not self._webhooks.mutating:
             return None
         shown, turns = Shown(attributes), _Turns()
-        webhooks = self._webhooks.mutating
+        webhooks = [one for one in self._webhooks.mutating if one.is_called_again or not is_again]
         for webhook in webhooks:
             await self._mutate_in_turn(webhook, attributes, shown, turns)
         if turns.again:  # one second round, as upstream

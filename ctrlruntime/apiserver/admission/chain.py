@@ -17,12 +17,18 @@ class AdmissionChain:
     def is_wanted(self, group: str, plural: str, subresource: str, operation: Operation) -> bool:
         return any(plugin.is_wanted(group, plural, subresource, operation) for plugin in self._plugins)
 
-    async def mutate(self, attributes: AdmissionAttributes) -> Document | None:
+    async def mutate(self, attributes: AdmissionAttributes, *, is_again: bool = False) -> Document | None:
+        """Return the changed object. A plugin is asked again, once, when another one has changed the object after it."""
         changed: Document | None = None
-        for plugin in self._plugins:
-            found = await plugin.mutate(attributes)
-            if found is not None:
-                changed, attributes = found, replace(attributes, object=found)
+        missed: set[Admission] = set()
+        for is_second in (is_again, True):
+            for index, plugin in enumerate(self._plugins):
+                if is_second and plugin not in missed:
+                    continue
+                found = await plugin.mutate(attributes, is_again=is_second)
+                if found is not None:
+                    changed, attributes = found, replace(attributes, object=found)
+                    missed.update(self._plugins[index + 1 :] if is_second else self._plugins[:index])
         return changed
 
     async def validate(self, attributes: AdmissionAttributes) -> None:

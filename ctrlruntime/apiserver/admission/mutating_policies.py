@@ -13,6 +13,7 @@ from ctrlruntime.apiserver.apply.merge import merge
 from ctrlruntime.apiserver.apply.types import Type
 from ctrlruntime.apiserver.apply.validation import problems
 from ctrlruntime.apiserver.interfaces import AdmissionAttributes, Document, Operation, UserIdentity
+from ctrlruntime.apiserver.patch import json_patch
 from ctrlruntime.apiserver.registry.expressions import ExpressionError, evaluate, to_json
 from ctrlruntime.apiserver.registry.resources import Resource
 from ctrlruntime.errors import APIStatusError, PatchError
@@ -118,16 +119,31 @@ class MutatingPolicies:
             operations = [_operation(one) for one in value]
             try:
                 return shown.patch(operations)
+            except json_patch.FailedTestError:
+                return False
             except PatchError as error:
                 raise _MutationError(f"JSON Patch: {error}") from None
         _check_names(value, "Object")
         assert shown.object is not None
-        return shown.become(_merged(self._type_of(shown.resource), shown.object, to_json(value)))
+        return shown.become(_merged(self._type_of(shown.resource), shown.object, _configuration(value)))
 
 
 def _operation(value: Mapping[str, Any]) -> Document:
     made: Document = {"op": "", "path": "", **to_json(value)}
     return {"value": None, **made} if made["op"] in {"add", "replace", "test"} else made
+
+
+def _configuration(value: Any) -> Any:
+    """Return the tree of a literal. A null is 0 in it: upstream converts the number of protobuf's NullValue."""
+    match value:
+        case dict():
+            return {key: _configuration(inner) for key, inner in value.items()}
+        case list():
+            return [_configuration(item) for item in value]
+        case None:
+            return 0
+        case _:
+            return value
 
 
 def _merged(root: Type, live: Document, patch: Document) -> Document:

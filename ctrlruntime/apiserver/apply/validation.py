@@ -6,6 +6,7 @@ from typing import Any
 
 from ctrlruntime.apiserver.apply.fieldsets import encode_value, shown_step
 from ctrlruntime.apiserver.apply.types import ItemKeyError, Type
+from ctrlruntime.apiserver.go_values import GO_TYPES, go_text
 
 
 def problems(kind: Type, value: Any, path: str = "") -> list[str]:
@@ -52,38 +53,25 @@ def _list_problems(kind: Type, value: list[Any], path: str) -> list[str]:
 
 def _misfit(kind: Type, value: Any) -> str:
     if kind.is_map and not kind.scalar:
-        return f"expected map, got &{{{_plain(value)}}}"
+        return f"expected map, got &{{{go_text(value)}}}"
     form = type(value)
     match kind.scalar:
         case "numeric":
-            return "" if form is int or form is float else f"expected numeric (int or float), got {_go_type(value)}"
+            return (
+                "" if form is int or form is float else f"expected numeric (int or float), got {_numeric_misfit(value)}"
+            )
         case "string":
             return "" if form is str else f"expected string, got &value.valueUnstructured{{Value:{_go_syntax(value)}}}"
         case "boolean":
-            return "" if form is bool else f"expected boolean, got &{{{_plain(value)}}}"
+            return "" if form is bool else f"expected boolean, got &{{{go_text(value)}}}"
         case "untyped":
-            return "" if form is not dict and form is not list else f"expected any scalar, got &{{{_plain(value)}}}"
+            return "" if form is not dict and form is not list else f"expected any scalar, got &{{{go_text(value)}}}"
         case _:
-            return f"expected list, got &{{{_plain(value)}}}"
+            return f"expected list, got &{{{go_text(value)}}}"
 
 
-def _go_type(value: Any) -> str:
-    names = {str: "string", bool: "bool", dict: "map[string]interface {}", list: "[]interface {}"}
-    return names.get(type(value), "int64")
-
-
-def _plain(value: Any) -> str:
-    match value:
-        case bool():
-            return "true" if value else "false"
-        case dict():
-            return f"map[{' '.join(f'{key}:{_plain(inner)}' for key, inner in sorted(value.items()))}]"
-        case list():
-            return f"[{' '.join(_plain(inner) for inner in value)}]"
-        case None:
-            return "<nil>"
-        case _:
-            return str(value)
+def _numeric_misfit(value: Any) -> str:
+    return GO_TYPES.get(type(value), "int64")
 
 
 def _go_syntax(value: Any) -> str:
@@ -96,4 +84,4 @@ def _go_syntax(value: Any) -> str:
         case list():
             return f"[]interface {{}}{{{', '.join(_go_syntax(inner) for inner in value)}}}"
         case _:
-            return "interface {}(nil)" if value is None else _plain(value)
+            return "interface {}(nil)" if value is None else go_text(value)

@@ -14,6 +14,7 @@ from ctrlruntime.apiserver.apply import read_configuration
 from ctrlruntime.apiserver.discovery.openapi import patch_schema
 from ctrlruntime.apiserver.encoding import copy_tree, decode_body, encode, encode_sorted
 from ctrlruntime.apiserver.failures import Undecodable
+from ctrlruntime.apiserver.go_values import go_text
 from ctrlruntime.apiserver.http.answers import answer, document_answer
 from ctrlruntime.apiserver.http.bodies import go_name, read_object, read_tree, was_served
 from ctrlruntime.apiserver.http.calls import Call, ResourcePath
@@ -22,7 +23,7 @@ from ctrlruntime.apiserver.http.negotiation import Representation, go_type, nego
 from ctrlruntime.apiserver.http.options import delete_options, list_options, write_options
 from ctrlruntime.apiserver.http.views import View
 from ctrlruntime.apiserver.interfaces import Document
-from ctrlruntime.apiserver.patch import PatchSchema, go_map, json_patch, restored, strategic_merge
+from ctrlruntime.apiserver.patch import PatchSchema, json_patch, restored, strategic_merge
 from ctrlruntime.apiserver.registry import DeleteOptions, Registry, Resource, WriteOptions, Written
 from ctrlruntime.apiserver.storage import Record
 from ctrlruntime.errors import (
@@ -137,7 +138,7 @@ class Objects:
             if form == "strategic":
                 if error.is_conversion:
                     raise failures.plain_internal(error.why) from None
-                cause = failures.invalid_value("patch", go_map(decode_body(call.body)), restored(error.why))
+                cause = failures.invalid_value("patch", go_text(decode_body(call.body)), restored(error.why))
             else:
                 record = self._registry.record(resource, target.namespace, target.name)
                 tree = patched(reader, resource.tree(record))

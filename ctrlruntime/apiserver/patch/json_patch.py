@@ -18,6 +18,10 @@ _Container: TypeAlias = "dict[str, Any] | list[Any]"
 _MISSING = "missing value"
 
 
+class FailedTestError(PatchError):
+    """A `test` operation that found another value."""
+
+
 def apply(document: Any, operations: Sequence[Operation], *, copy_limit: int | None = None) -> Any:
     """Return the document with the operations applied; it is changed on the way.
 
@@ -121,7 +125,7 @@ def _test(document: Any, operation: Operation) -> Any:
     else:
         value = document
     if not _same(value, operation.get("value")):
-        raise PatchError(f"testing value {path} failed: test failed")
+        raise FailedTestError(f"testing value {path} failed: test failed")
     return document
 
 

@@ -7,10 +7,11 @@ a list come before the server's own, unless an element order says otherwise, as 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from ctrlruntime.apiserver.failures import plain_internal
+from ctrlruntime.apiserver.go_values import GO_TYPES, go_text
 from ctrlruntime.apiserver.interfaces import Document
 from ctrlruntime.errors import APIStatusError, BadRequest, Invalid
 
@@ -21,14 +22,6 @@ _FOUND = {
     "object": "map[string]interface {}",
     "array": "[]interface {}",
     "number": "int64",
-}
-_GO_TYPES: dict[type, str] = {
-    dict: "map[string]interface {}",
-    list: "[]interface {}",
-    str: "string",
-    bool: "bool",
-    int: "int64",
-    float: "float64",
 }
 _SCALARS = frozenset({"string", "bool", "int", "int32", "int64", "float64"})
 _DELETE_PRIMITIVES = "$deleteFromPrimitiveList"
@@ -261,7 +254,7 @@ def _check_order(patch: list[Any], order: list[Any], key: str) -> None:
         at += _is_same(_key_of(wanted[at], key), _key_of(listed, key))
     if at < len(wanted):
         raise plain_internal(
-            f"The order in patch list:\n{go_map(patch)}\n doesn't match $setElementOrder list:\n{go_map(order)}\n"
+            f"The order in patch list:\n{go_text(patch)}\n doesn't match $setElementOrder list:\n{go_text(order)}\n"
         )
 
 
@@ -317,7 +310,7 @@ def _check_items(*lists: list[Any]) -> type:
     if isinstance(items[0], list):
         raise Invalid("lists of lists are not supported")
     if len(kinds) > 1:
-        raise plain_internal(f"list element types are not identical: {go_map(lists)}")
+        raise plain_internal(f"list element types are not identical: {go_text(lists)}")
     return kinds.pop()
 
 
@@ -334,11 +327,11 @@ def _check_map(value: Any) -> None:
 def _check_key(item: Any, key: str) -> None:
     _check_map(item)
     if key not in item:
-        raise plain_internal(f"map: {go_map(item)} does not contain declared merge key: {key}")
+        raise plain_internal(f"map: {go_text(item)} does not contain declared merge key: {key}")
 
 
 def _unknown_directive(directive: Any, patch: Document) -> APIStatusError:
-    return plain_internal(f"unknown patch type: {_go_text(directive)} in map: {go_map(patch)}")
+    return plain_internal(f"unknown patch type: {_go_text(directive)} in map: {go_text(patch)}")
 
 
 def restored(text: str) -> str:
@@ -359,20 +352,9 @@ def restored(text: str) -> str:
 
 def _go_text(value: Any) -> str:
     """Return a value as Go's %s prints it where a text should be."""
-    return value if isinstance(value, str) else f"%!s({_go_type(value)}={go_map(value)})"
+    return value if isinstance(value, str) else f"%!s({_go_type(value)}={go_text(value)})"
 
 
 def _go_type(value: Any) -> str:
     """Return the type Go has for a value of a JSON tree, as %s prints it."""
-    return _GO_TYPES.get(type(value), "%!s(<nil>)")
-
-
-def go_map(value: Any) -> str:
-    """Return a tree as Go's %v prints it."""
-    if isinstance(value, dict):
-        return f"map[{' '.join(f'{key}:{go_map(value[key])}' for key in sorted(value))}]"
-    if isinstance(value, Iterable) and not isinstance(value, str):
-        return f"[{' '.join(go_map(item) for item in value)}]"
-    if isinstance(value, bool):
-        return str(value).lower()
-    return "<nil>" if value is None else str(value)
+    return GO_TYPES.get(type(value), "%!s(<nil>)")

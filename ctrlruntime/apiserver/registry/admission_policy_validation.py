@@ -62,7 +62,8 @@ def mutating_policy_causes(document: Document, _: Document | None) -> Iterator[S
     yield from _mutated_causes(spec.get("matchConstraints"), "spec.matchConstraints")
     if not spec.get("mutations"):
         yield required("spec.mutations", "mutations must contain at least one item")
-    scope = replace(scope_of(spec), mutates=True)
+    scope = scope_of(spec)
+    scope = replace(scope, mutates=True, composed=scope.composed or ())
     for index, mutation in enumerate(items(spec, "mutations")):
         yield from _mutation_causes(mutation, f"spec.mutations[{index}]", scope)
     policy = spec.get("reinvocationPolicy")

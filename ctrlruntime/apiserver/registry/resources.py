@@ -15,6 +15,7 @@ from typing import Any, TypeAlias
 from ctrlruntime.apiserver import messages
 from ctrlruntime.apiserver.encoding import copy_tree, cut_metadata, decode, encode, encode_sorted
 from ctrlruntime.apiserver.failures import invalid_value, undecodable
+from ctrlruntime.apiserver.go_values import GO_TYPES, go_text
 from ctrlruntime.apiserver.interfaces import Document
 from ctrlruntime.apiserver.registry.conversions import CONVERSIONS
 from ctrlruntime.apiserver.registry.webhook_conversion import WebhookConversion
@@ -62,15 +63,27 @@ class ScalePaths:
 def scale_causes(scale: ScalePaths, document: Document) -> Iterator[StatusCause]:
     """Yield what is wrong with the counts that a custom resource shows as its scale."""
     for path in (scale.spec_replicas, scale.status_replicas):
-        count: Any = document
-        for key in path.lstrip(".").split("."):
-            count = count.get(key) if isinstance(count, dict) else None
-        if type(count) is not int:
+        *parents, last = path.lstrip(".").split(".")
+        holder: Any = document
+        for key in parents:
+            holder = holder.get(key, {}) if isinstance(holder, dict) else holder
+        if not isinstance(holder, dict):
+            yield _inaccessible(path, holder, "map[string]interface{}")
             continue
-        if count < 0:
+        count = holder.get(last, 0)
+        if type(count) is not int:
+            yield _inaccessible(path, count, "int64")
+        elif count < 0:
             yield invalid_value(path, count, "should be a non-negative integer")
         elif count > _LARGEST_COUNT:
             yield invalid_value(path, count, f"should be less than or equal to {_LARGEST_COUNT}")
+
+
+def _inaccessible(path: str, value: Any, expected: str) -> StatusCause:
+    found = GO_TYPES.get(type(value), "<nil>")
+    return invalid_value(
+        path, 0, f"{path} accessor error: {go_text(value)} is of the type {found}, expected {expected}"
+    )
 
 
 @dataclass(eq=False)

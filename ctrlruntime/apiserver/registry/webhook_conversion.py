@@ -16,6 +16,7 @@ import msgspec
 
 from ctrlruntime.apiserver import failures
 from ctrlruntime.apiserver.encoding import encode
+from ctrlruntime.apiserver.go_values import GO_TYPES
 from ctrlruntime.apiserver.interfaces import Document
 from ctrlruntime.apiserver.webhook_client import Endpoint, WebhookCallError, endpoint_of
 from ctrlruntime.errors import APIStatusError
@@ -166,9 +167,7 @@ def _metadata(before: Document, given: Document, named: str) -> Document:
 def _check_strings(values: Mapping[str, Any], field: str, named: str) -> None:
     for key, value in values.items():
         if not isinstance(value, str):
-            kind = {bool: "bool", int: "int64", float: "float64", dict: "map[string]interface {}"}.get(
-                type(value), "[]interface {}"
-            )
+            kind = GO_TYPES.get(type(value), "[]interface {}")
             raise _invalid(
                 named, f"invalid metadata: metadata.{field}[{key}] must be a string, but is {kind} in converted object"
             )

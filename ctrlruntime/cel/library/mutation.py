@@ -1,6 +1,6 @@
 """What expressions that change objects have besides: the types `Object`, `Object.spec` … and `JSONPatch`, and `jsonpatch.escapeKey`.
 
-As apiserver's pkg/cel/mutation: an object type has any field, and its name says where in an object it stands.
+As apiserver's pkg/cel/mutation: an object type has any field, and its name says the path of its place in an object.
 """
 
 from __future__ import annotations
