@@ -263,7 +263,7 @@ def test_an_optional_index_into_what_has_none_is_no_overload(rule):
         ("Object{a: 1, b: Object.b{c: 'x'}}", "Object", {"a": 1, "b": {"c": "x"}}),
         ("Object{?a: optional.none(), ?b: optional.of(1)}", "Object", {"b": 1}),
         ("[JSONPatch{op: 'add', path: '/' + jsonpatch.escapeKey('a/b~')}]", "list(JSONPatch)", None),
-        ("Object{a: 1}.a + 1", "dyn", 2),
+        ("Object{a: 1}.a + 1", "int", 2),
         ("has(Object{a: 1}.b)", "bool", False),
         ("true ? dyn(1) : 'a'", "dyn", 1),
     ],

@@ -17,6 +17,7 @@ from apply_sequences import (
     GROUP,
     KINDS,
     MANAGERS,
+    MERGE,
     STRATEGIC,
     Kind,
     Maker,
@@ -28,6 +29,7 @@ from apply_sequences import (
 )
 from cases import seeds
 from strategic_patches import BASES, PatchMaker
+from test_builtin_kinds import Client, normalised
 
 from ctrlruntime.api import apps, autoscaling, core, networking, rbac
 from ctrlruntime.api.object import Object
@@ -250,3 +252,31 @@ async def test_a_class_applies_what_its_json_applies(server, client, namespace, 
         if found[0][0] == 200:
             left, right = (nameless(document, "") for _, document in found)
             assert left == right, where
+
+
+# Counts that a custom resource shows as its scale: refused alike where they cannot be read.
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        *({"spec": {"replicas": count}} for count in ("x", 1.5, 1.0, [1], True, {"a": 1}, None, -1, 2**40)),
+        *({"spec": spec} for spec in ("x", [1], None)),
+        *({"status": {"replicas": count}} for count in ("x", 1.5, -1)),
+        {"status": "x"},
+    ],
+    ids=json.dumps,
+)
+def test_both_servers_judge_counts_alike(pair, part: dict) -> None:
+    name, status = "counts", "/status" if "status" in part else ""
+    path = f"/apis/{GROUP}/v1/namespaces/patches/gizmos"
+    body = {"apiVersion": f"{GROUP}/v1", "kind": "Gizmo", "metadata": {"name": name}}
+    answers = []
+    for environment in pair:
+        connection = environment.connection
+        send(connection, ("POST", path, body, ""))
+        answers.append(Client(environment).send("PATCH", f"{path}/{name}{status}?dryRun=All", part, MERGE))
+
+    found, expected = (normalised(*answer) for answer in answers)
+
+    assert found == expected
