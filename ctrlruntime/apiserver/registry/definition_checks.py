@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from typing import Any, cast
 from urllib.parse import urlsplit
 
 from ctrlruntime.apiserver.failures import (
@@ -247,21 +247,22 @@ def _schema(version: Document, schema: Document, path: str) -> Iterator[StatusCa
     if "status" in (version.get("subresources") or {}) and schema.get("type") not in {None, "", "object"}:
         text = 'only "object" is allowed as the type at the root of the schema if the status subresource is enabled'
         yield invalid_value(f"{path}.type", schema["type"], text)
-    elif "status" in (version.get("subresources") or {}):
-        fields = _internal(schema)
-        if any(fields[name] not in (None, "") and fields[name] is not False for name in _NOT_AT_ROOT):
-            text = (
-                f"only [{_AT_ROOT}] fields are allowed at the root of the schema if the status subresource is enabled"
-            )
-            yield invalid_value(path, fields, text)
+    elif "status" in (version.get("subresources") or {}) and any(
+        schema.get(key) not in (None, "") and schema[key] is not False for key in _NOT_AT_ROOT
+    ):
+        text = f"only [{_AT_ROOT}] fields are allowed at the root of the schema if the status subresource is enabled"
+        yield invalid_value(path, _internal(schema), text)
     yield from check_schema(schema, path)
 
 
 def _internal(schema: Any) -> Any:
     """Return a schema as upstream prints its internal type: every field, by its Go name."""
+    if not isinstance(schema, dict):  # only where types are not checked before
+        return schema
+    given = cast("Document", schema)
     found: Document = {}
     for name, key in _FIELDS.items():
-        value = schema.get(key)
+        value = given.get(key)
         if not value and name in _TEXTS | _FLAGS:
             value = "" if name in _TEXTS else False
         elif value is not None and name in _INNER:
@@ -293,7 +294,7 @@ _ALL = (
     "XEmbeddedResource XIntOrString XListMapKeys XListType XMapType XValidations"
 )
 _FIELDS = {name: _json_name(name) for name in _ALL.split(" ")}
-_NOT_AT_ROOT = frozenset(_FIELDS) - {*_AT_ROOT.split(" ")}
+_NOT_AT_ROOT = [key for name, key in _FIELDS.items() if name not in _AT_ROOT.split(" ")]
 _TEXTS = frozenset({"ID", "Schema", "Description", "Type", "Format", "Title", "Pattern"})
 _FLAGS = frozenset(
     {"Nullable", "ExclusiveMaximum", "ExclusiveMinimum", "UniqueItems", "XEmbeddedResource", "XIntOrString"}
