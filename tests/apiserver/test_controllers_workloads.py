@@ -3,6 +3,7 @@ import asyncio
 from controllers_cluster import cluster, deployment, is_ready, pod
 
 from ctrlruntime.apiserver.controllers import OUTCOME_ANNOTATION
+from ctrlruntime.errors import Forbidden
 
 REVISION = "deployment.kubernetes.io/revision"
 
@@ -439,24 +440,25 @@ async def test_refused_pod_is_reported_on_the_replica_set():
     async with cluster() as c:
         await c.create("apps", "deployments", deployment(replicas=1))
         await c.settle()
-        create = c.api.create
+        create, refused = c.api.create, 0
 
         async def refuse(group, resource, namespace, document):
+            nonlocal refused
             if resource == "pods":
-                from ctrlruntime.errors import Forbidden
-
-                raise Forbidden("pods are forbidden today")
+                refused += 1
+                raise Forbidden(f"pod {refused} is forbidden today")
             return await create(group, resource, namespace, document)
 
         c.api.create = refuse
         await c.api.merge_patch("apps", "deployments", "default", "web", {"spec": {"replicas": 2}})
-        await c.until(lambda: c.replica_sets()[0]["status"].get("conditions"))
+        await c.until(lambda: refused > 2)
 
+        # The first message stays: a write at each refusal would be a reason to try again at once.
         [failure] = c.replica_sets()[0]["status"]["conditions"]
         assert (failure["type"], failure["reason"], failure["message"]) == (
             "ReplicaFailure",
             "FailedCreate",
-            "pods are forbidden today",
+            "pod 1 is forbidden today",
         )
         c.api.create = create
         await c.until(lambda: len(c.ready()) == 2)

@@ -124,13 +124,15 @@ class PolicyTable(Generic[_Part]):
         self._matcher = Matcher(kinds.store, kinds.equivalents)
         self._policies: dict[str, Policy[_Part]] = {}
         self._bindings: dict[str, Binding] = {}
+        self._bound: dict[str, list[Binding]] = {}
+        """The bindings of each policy; both in the order of their names."""
         self._wanted: dict[tuple[str, str, str, Operation], bool] = {}
 
     def follow(self) -> None:
         """Act on what is in the store, and on each change of it from now on."""
-        store, changed = self._kinds.store, self._wanted.clear
-        follow(store, self._plural, self._policies, self._read, changed)
-        follow(store, f"{self._plural.removesuffix('ies')}ybindings", self._bindings, _read_binding, changed)
+        store, bindings = self._kinds.store, f"{self._plural.removesuffix('ies')}ybindings"
+        follow(store, self._plural, self._policies, self._read, self._wanted.clear)
+        follow(store, bindings, self._bindings, _read_binding, self._bind)
 
     def is_wanted(self, group: str, plural: str, subresource: str, operation: Operation) -> bool:
         if not self._policies or not self._bindings:
@@ -148,11 +150,10 @@ class PolicyTable(Generic[_Part]):
 
     def selected(self, attributes: AdmissionAttributes) -> Iterator[Selected[_Part]]:
         """Yield what is for a request, in the order of names. Raises: NotFound without the namespace."""
-        for name in sorted(self._policies):
-            policy = self._policies[name]
-            bindings = sorted((one for one in self._bindings.values() if one.policy == name), key=lambda one: one.name)
-            resource = self._matcher.match(policy.match, attributes) if bindings else None
-            if resource is None:
+        for name, bindings in self._bound.items():
+            policy = self._policies.get(name)
+            resource = self._matcher.match(policy.match, attributes) if policy is not None else None
+            if policy is None or resource is None:
                 continue
             if policy.params is not None and self._kinds.find_kind(*policy.params) is None:
                 yield Selected(policy, None, resource, problem=_unknown_kind(*policy.params))
@@ -186,6 +187,12 @@ class PolicyTable(Generic[_Part]):
             bindings["params"] = parameters
         bindings["variables"] = Variables(policy.scope, bindings, may)
         return Evaluation(policy.scope, bindings, may)
+
+    def _bind(self) -> None:
+        self._wanted.clear()
+        self._bound = {}
+        for binding in sorted(self._bindings.values(), key=lambda one: (one.policy, one.name)):
+            self._bound.setdefault(binding.policy, []).append(binding)
 
     def _selects(self, match: Match, attributes: AdmissionAttributes) -> bool:
         if match.rules:

@@ -119,7 +119,8 @@ class ReplicaSets:
         if failure is None:
             return []
         present = condition(replica_set, "ReplicaFailure")
-        if present is not None and present.get("message") == str(failure):
+        if present is not None:
+            # The first message stays (calculateStatus): each refusal names another Pod, and each write is a change to look at again.
             return [present]
         return [
             {

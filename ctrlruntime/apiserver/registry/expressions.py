@@ -92,7 +92,10 @@ def evaluate(expression: str, bindings: Mapping[str, Any], may: May, scope: Scop
         return program.evaluate(**bindings)
     except EvaluationError as error:
         raise ExpressionError(str(error)) from None
-    except (AttributeError, TypeError):  # the timestamps of a namespaceObject are declared as such, and are texts
+    except (AttributeError, TypeError):
+        if "namespaceObject" not in program.used_variables:
+            raise
+        # Its timestamps are declared as such, and are texts (plugin/cel/object.go).
         raise ExpressionError("no such overload") from None
 
 
