@@ -264,7 +264,6 @@ class _Checker:
 
     def _message(self, node: MapLiteral) -> Type:
         found = self._messages(node.message)
-        node.id = self._source.at(node.id, len(node.message))  # cel-go's place of it is the brace
         if found is None:
             self._undeclared(node, node.message)
         for entry in node.entries:

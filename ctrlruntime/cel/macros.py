@@ -58,6 +58,8 @@ class _Expansion:
             case ListLiteral():
                 node.elements = [self.walk(element) for element in node.elements]
             case MapLiteral():
+                if node.message:  # cel-go's place of it is the brace
+                    node.id = self._source.at(node.id, len(node.message))
                 node.entries = [
                     Entry(self.walk(entry.key), self.walk(entry.value), entry.optional, entry.id)
                     for entry in node.entries

@@ -160,10 +160,8 @@ def webhook(setting) -> Iterator[dict[str, dict[str, Any]]]:
 
 
 @pytest.fixture
-def policy(setting, server) -> dict[str, dict[str, Any]]:
+def policy(setting) -> dict[str, dict[str, Any]]:
     """A policy that makes every gadget blue, and its binding, by the paths of their resources."""
-    if server.backend == "embedded":
-        pytest.skip("the embedded server does not enforce MutatingAdmissionPolicies")
     patch = "[JSONPatch{op: 'add', path: '/spec/color', value: 'blue'}]"
     policy = {
         "matchConstraints": {"resourceRules": [setting.every_gadget]},

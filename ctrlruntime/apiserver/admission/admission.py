@@ -7,17 +7,16 @@ The writer hands in `AdmissionAttributes` and gets the changed object or the fai
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from random import Random
-from typing import Literal, Protocol, TypeAlias
+from typing import Literal
 
 import anyio
 
 from ctrlruntime.apiserver import failures
 from ctrlruntime.apiserver.admission.changes import Shown, shown_as
-from ctrlruntime.apiserver.admission.matching import Matcher, names_of
+from ctrlruntime.apiserver.admission.matching import Decide, Kinds, Matcher, names_of
 from ctrlruntime.apiserver.admission.reviews import (
     Answer,
     ReviewError,
@@ -28,33 +27,14 @@ from ctrlruntime.apiserver.admission.reviews import (
     read_patch,
 )
 from ctrlruntime.apiserver.admission.webhooks import Webhook, Webhooks
-from ctrlruntime.apiserver.interfaces import AdmissionAttributes, Document, Operation, UserIdentity
+from ctrlruntime.apiserver.interfaces import AdmissionAttributes, Document, Operation
 from ctrlruntime.apiserver.registry.expressions import ExpressionError, all_hold
 from ctrlruntime.apiserver.registry.resources import Resource
-from ctrlruntime.apiserver.storage import Store
 from ctrlruntime.apiserver.webhook_client import WebhookCallError, WebhookClient
 from ctrlruntime.errors import APIStatusError, PatchError
 from ctrlruntime.log import get_logger
 
 _log = get_logger("apiserver")
-
-Decide: TypeAlias = Callable[[UserIdentity | None, Mapping[str, str]], tuple[bool, str]]
-"""What authorization says to a question of `expressions.May`; None is the server itself."""
-
-
-class Kinds(Protocol):
-    """Which versions a kind is served in: the registry."""
-
-    @property
-    def store(self) -> Store: ...
-
-    def equivalents(self, resource: Resource) -> Sequence[Resource]:
-        """Return every served version of the objects that `resource` serves, itself included."""
-        ...
-
-    def served_together(self, group: str, plural: str) -> Sequence[tuple[str, str]]:
-        """Return the (group, plural) pairs under which the same objects are served."""
-        ...
 
 
 @dataclass(slots=True)
@@ -87,7 +67,7 @@ class WebhookAdmission:
         self._decide = decide or (lambda _user, _asked: (True, ""))
         self._rng = rng or Random()  # noqa: S311 - ids of reviews, not secrets
         self._webhooks = Webhooks(kinds.served_together, mutates=mutates, validates=validates)
-        self._matcher = Matcher(kinds.store, kinds.equivalents)
+        self._matcher = Matcher(kinds)
 
     def follow(self) -> None:
         """Act on the configurations in the store, and on each change of them from now on."""
@@ -246,4 +226,4 @@ class WebhookAdmission:
             raise failures.forbidden(asked.plural, asked.group, attributes.name, str(error)) from None
 
 
-__all__ = ["Kinds", "WebhookAdmission"]
+__all__ = ["WebhookAdmission"]

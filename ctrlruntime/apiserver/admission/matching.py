@@ -2,23 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol, TypeAlias
 
 from ctrlruntime.apiserver import failures
 from ctrlruntime.apiserver.admission.reviews import Names
 from ctrlruntime.apiserver.admission.webhooks import Match, Rule
-from ctrlruntime.apiserver.interfaces import NAMESPACES, AdmissionAttributes, Document
+from ctrlruntime.apiserver.interfaces import NAMESPACES, AdmissionAttributes, Document, UserIdentity
 from ctrlruntime.apiserver.registry.resources import Resource
 from ctrlruntime.apiserver.storage import Store
+
+Decide: TypeAlias = Callable[[UserIdentity | None, Mapping[str, str]], tuple[bool, str]]
+"""What authorization says to a question of `expressions.May`; None is the server itself."""
+
+
+class Kinds(Protocol):
+    """Which versions a kind is served in, and the objects: the registry."""
+
+    @property
+    def store(self) -> Store: ...
+
+    def equivalents(self, resource: Resource) -> Sequence[Resource]:
+        """Return every served version of the objects that `resource` serves, itself included."""
+        ...
+
+    def served_together(self, group: str, plural: str) -> Sequence[tuple[str, str]]:
+        """Return the (group, plural) pairs under which the same objects are served."""
+        ...
+
+    def find_kind(self, group: str, version: str, kind: str) -> Resource | None: ...
 
 
 class Matcher:
     """Looks at rules and selectors; labels of namespaces come from the store."""
 
-    def __init__(self, store: Store, equivalents: Callable[[Resource], Sequence[Resource]]) -> None:
-        self._store = store
-        self._equivalents = equivalents
+    def __init__(self, kinds: Kinds) -> None:
+        self._kinds = kinds
 
     def match(self, match: Match, attributes: AdmissionAttributes) -> Resource | None:
         """Return the version under which the request matches, or None. Raises: NotFound without the namespace."""
@@ -39,7 +58,7 @@ class Matcher:
         resource: Resource = attributes.resource
         if any(rule.matches(resource, attributes) for rule in rules):
             return resource
-        for other in self._equivalents(resource) if rules and not is_exact else ():
+        for other in self._kinds.equivalents(resource) if rules and not is_exact else ():
             if other is not resource and any(rule.matches(other, attributes) for rule in rules):
                 return other
         return None
@@ -50,7 +69,7 @@ class Matcher:
             return match.namespaces.matches(_labels(attributes.object))  # what it is to become counts
         if not attributes.namespace:
             return True
-        record = self._store.table(*NAMESPACES).records.get(("", attributes.namespace))
+        record = self._kinds.store.table(*NAMESPACES).records.get(("", attributes.namespace))
         if record is None:
             raise failures.not_found("namespaces", "", attributes.namespace)
         return match.namespaces.matches(record.labels)
@@ -82,4 +101,4 @@ def has_own_kind(attributes: AdmissionAttributes) -> bool:
     return attributes.kind != (resource.group, resource.version, resource.kind)
 
 
-__all__ = ["Matcher", "has_own_kind", "names_of"]
+__all__ = ["Decide", "Kinds", "Matcher", "has_own_kind", "names_of"]

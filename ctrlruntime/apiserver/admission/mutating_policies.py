@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
-from ctrlruntime.apiserver import failures
 from ctrlruntime.apiserver.admission.changes import Shown
-from ctrlruntime.apiserver.admission.policies import Evaluation, Kinds, PolicyTable, Selected
+from ctrlruntime.apiserver.admission.matching import Decide, Kinds
+from ctrlruntime.apiserver.admission.policies import Evaluation, PolicyTable, Selected, denied
 from ctrlruntime.apiserver.apply.merge import merge
 from ctrlruntime.apiserver.apply.types import Type
 from ctrlruntime.apiserver.apply.validation import problems
-from ctrlruntime.apiserver.interfaces import AdmissionAttributes, Document, Operation, UserIdentity
+from ctrlruntime.apiserver.interfaces import AdmissionAttributes, Document, Operation
 from ctrlruntime.apiserver.patch import json_patch
+from ctrlruntime.apiserver.registry.admission_policy_validation import mutation_scope_of
 from ctrlruntime.apiserver.registry.expressions import ExpressionError, evaluate, to_json
 from ctrlruntime.apiserver.registry.resources import Resource
 from ctrlruntime.errors import APIStatusError, PatchError
@@ -37,11 +38,11 @@ class MutatingPolicies:
         kinds: Kinds,
         type_of: Callable[[Resource], Type],
         *,
-        decide: Callable[[UserIdentity | None, Mapping[str, str]], tuple[bool, str]] | None = None,
+        decide: Decide | None = None,
     ) -> None:
         """`type_of` says how the fields of a kind merge; `decide` answers expressions that check permissions."""
         self._type_of = type_of
-        self._table = PolicyTable(kinds, "mutatingadmissionpolicies", _mutations, decide)
+        self._table = PolicyTable(kinds, "mutatingadmissionpolicies", mutation_scope_of, _mutations, decide)
 
     def follow(self) -> None:
         """Act on what is in the store, and on each change of it from now on."""
@@ -80,34 +81,25 @@ class MutatingPolicies:
                 raise _refusal(selected, selected.problem, "Forbidden", attributes)
             return False
         changed = False
+        if not selected.parameters:
+            return False
+        await shown.show_as(selected.resource)
+        evaluator = await self._table.evaluator(selected, attributes)
         for parameters in selected.parameters:
-            await shown.show_as(selected.resource)
-            seen = await self._evaluation(selected, attributes, shown, parameters)
             try:
-                if not seen.holds(policy.conditions):
+                if not evaluator.evaluation(shown.object, parameters).holds(policy.conditions):
                     continue
             except ExpressionError as error:
                 if not policy.may_fail:
                     raise _refusal(selected, str(error), "Invalid", attributes) from None
                 continue
             for mutation in policy.parts:
-                seen = await self._evaluation(selected, attributes, shown, parameters)
                 try:
-                    changed |= self._change(mutation, seen, shown)
+                    changed |= self._change(mutation, evaluator.evaluation(shown.object, parameters), shown)
                 except _MutationError as error:
                     if not policy.may_fail:
                         raise _refusal(selected, str(error), "Invalid", attributes) from None
         return changed
-
-    async def _evaluation(
-        self,
-        selected: Selected[_Mutation],
-        attributes: AdmissionAttributes,
-        shown: Shown,
-        parameters: Document | None,
-    ) -> Evaluation:
-        found = await self._table.evaluation(selected, attributes, shown.object, parameters)
-        return replace(found, scope=replace(found.scope, mutates=True))
 
     def _change(self, mutation: _Mutation, seen: Evaluation, shown: Shown) -> bool:
         """Raises: _MutationError, and APIStatusError when the result cannot be read."""
@@ -197,12 +189,11 @@ def _check_names(value: Any, path: str) -> None:
 
 
 def _refusal(selected: Selected[_Mutation], why: str, reason: str, attributes: AdmissionAttributes) -> APIStatusError:
-    name, resource = selected.policy.name, attributes.resource
+    name = selected.policy.name
     head = f"policy '{name}' with binding '{selected.binding.name}'" if selected.binding else f'policy "{name}"'
     text = f"{head} denied request: {why}"
-    status = dict(failures.forbidden(resource.plural, resource.group, attributes.name or "Unknown", text).status)
-    status.update(message=text, reason=reason, details={**status["details"], "causes": [{"message": text}]})
-    return APIStatusError.from_status(status)
+    failure = denied(attributes, text, reason)
+    return APIStatusError.from_status({**failure.status, "message": text})
 
 
 def _mutations(spec: Document) -> Iterator[_Mutation]:

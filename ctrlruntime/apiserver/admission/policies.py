@@ -6,22 +6,22 @@ it is written.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, TypeVar
 
 from ctrlruntime.apiserver import failures
 from ctrlruntime.apiserver.admission.changes import shown_as
 from ctrlruntime.apiserver.admission.following import GROUP, follow
-from ctrlruntime.apiserver.admission.matching import Matcher, names_of
+from ctrlruntime.apiserver.admission.matching import Decide, Kinds, Matcher, names_of
 from ctrlruntime.apiserver.admission.reviews import make_request
 from ctrlruntime.apiserver.admission.webhooks import Match, read_match
-from ctrlruntime.apiserver.interfaces import NAMESPACES, AdmissionAttributes, Document, Operation, UserIdentity
-from ctrlruntime.apiserver.registry.admission_policy_validation import scope_of
+from ctrlruntime.apiserver.interfaces import NAMESPACES, AdmissionAttributes, Document, Operation
 from ctrlruntime.apiserver.registry.expressions import May, Scope, Variables, all_hold
 from ctrlruntime.apiserver.registry.resources import Resource
 from ctrlruntime.apiserver.storage import Store
+from ctrlruntime.errors import APIStatusError
 from ctrlruntime.selector import from_label_selector
 
 _EXEMPT = frozenset(
@@ -34,19 +34,6 @@ _EXEMPT = frozenset(
 )
 """What policies never see: one could keep itself from being removed."""
 _Part = TypeVar("_Part")
-
-
-class Kinds(Protocol):
-    """Which versions a kind is served in, and the objects: the registry."""
-
-    @property
-    def store(self) -> Store: ...
-
-    def equivalents(self, resource: Resource) -> Sequence[Resource]: ...
-
-    def served_together(self, group: str, plural: str) -> Sequence[tuple[str, str]]: ...
-
-    def find_kind(self, group: str, version: str, kind: str) -> Resource | None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +93,23 @@ class Evaluation:
         return all_hold(conditions, self.bindings, self.may, self.scope)
 
 
+@dataclass(frozen=True, slots=True)
+class Evaluator:
+    """Makes the evaluations of a policy for a request: `fixed` is the same in all of them."""
+
+    scope: Scope
+    fixed: Document
+    may: May
+
+    def evaluation(self, shown: Document | None, parameters: Document | None) -> Evaluation:
+        """Return what the policy sees; `shown` is the object in its version."""
+        bindings: Document = {**self.fixed, "object": shown}
+        if self.scope.has_params:
+            bindings["params"] = parameters
+        bindings["variables"] = Variables(self.scope, bindings, self.may)
+        return Evaluation(self.scope, bindings, self.may)
+
+
 class PolicyTable(Generic[_Part]):
     """The policies of one plugin."""
 
@@ -113,15 +117,20 @@ class PolicyTable(Generic[_Part]):
         self,
         kinds: Kinds,
         plural: str,
-        read_part: Callable[[Document], Iterator[_Part]],
-        decide: Callable[[UserIdentity | None, Mapping[str, str]], tuple[bool, str]] | None,
+        read_scope: Callable[[Document], Scope],
+        read_parts: Callable[[Document], Iterator[_Part]],
+        decide: Decide | None,
     ) -> None:
-        """`read_part` yields the validations or mutations of a spec; without `decide` everything is allowed."""
+        """`read_scope` and `read_parts` take a spec: what its expressions can name, its validations or mutations.
+
+        Without `decide` everything is allowed.
+        """
         self._kinds = kinds
         self._plural = plural
-        self._read_part = read_part
+        self._read_scope = read_scope
+        self._read_parts = read_parts
         self._decide = decide or (lambda _user, _asked: (True, ""))
-        self._matcher = Matcher(kinds.store, kinds.equivalents)
+        self._matcher = Matcher(kinds)
         self._policies: dict[str, Policy[_Part]] = {}
         self._bindings: dict[str, Binding] = {}
         self._bound: dict[str, list[Binding]] = {}
@@ -167,26 +176,14 @@ class PolicyTable(Generic[_Part]):
                     problem = f"failed to configure binding: {error}"
                     yield Selected(policy, binding, resource, problem=problem)
 
-    async def evaluation(
-        self,
-        selected: Selected[_Part],
-        attributes: AdmissionAttributes,
-        shown: Document | None,
-        parameters: Document | None,
-    ) -> Evaluation:
-        """Return what the policy sees; `shown` is the object in its version."""
-        policy, may = selected.policy, partial(self._decide, attributes.user)
-        names = names_of(selected.resource, attributes)
-        bindings: Document = {
-            "object": shown,
+    async def evaluator(self, selected: Selected[_Part], attributes: AdmissionAttributes) -> Evaluator:
+        """Return what makes the evaluations of a policy for a request. Raises: NotFound without the namespace."""
+        fixed: Document = {
             "oldObject": await shown_as(attributes, attributes.old, selected.resource),
-            "request": make_request(attributes, names, "", None, None),
+            "request": make_request(attributes, names_of(selected.resource, attributes), "", None, None),
             "namespaceObject": _namespace(self._kinds.store, attributes),
         }
-        if policy.scope.has_params:
-            bindings["params"] = parameters
-        bindings["variables"] = Variables(policy.scope, bindings, may)
-        return Evaluation(policy.scope, bindings, may)
+        return Evaluator(selected.policy.scope, fixed, partial(self._decide, attributes.user))
 
     def _bind(self) -> None:
         self._wanted.clear()
@@ -235,11 +232,19 @@ class PolicyTable(Generic[_Part]):
             match=read_match(spec.get("matchConstraints") or {}, "resourceRules"),
             may_fail=spec.get("failurePolicy") == "Ignore",
             is_called_again=spec.get("reinvocationPolicy") == "IfNeeded",
-            scope=scope_of(spec),
+            scope=self._read_scope(spec),
             conditions=tuple(one["expression"] for one in spec.get("matchConditions") or ()),
-            parts=tuple(self._read_part(spec)),
+            parts=tuple(self._read_parts(spec)),
             params=None if kind is None else (group, version, kind.get("kind", "")),
         )
+
+
+def denied(attributes: AdmissionAttributes, text: str, reason: str, code: int = 403) -> APIStatusError:
+    """Return the failure of a request that a policy denied."""
+    resource: Resource = attributes.resource
+    status = dict(failures.forbidden(resource.plural, resource.group, attributes.name or "Unknown", text).status)
+    status.update(reason=reason, code=code, details={**status["details"], "causes": [{"message": text}]})
+    return APIStatusError.from_status(status)
 
 
 def _unknown_kind(group: str, version: str, kind: str) -> str:
@@ -284,4 +289,4 @@ def _read_binding(document: Document) -> Binding:
     )
 
 
-__all__ = ["Binding", "Evaluation", "Kinds", "Policy", "PolicyTable", "Selected"]
+__all__ = ["Binding", "Evaluation", "Evaluator", "Policy", "PolicyTable", "Selected", "denied"]

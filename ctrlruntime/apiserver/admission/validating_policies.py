@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
 
-from ctrlruntime.apiserver import failures
 from ctrlruntime.apiserver.admission.changes import shown_as
-from ctrlruntime.apiserver.admission.policies import Evaluation, Kinds, Policy, PolicyTable, Selected
-from ctrlruntime.apiserver.interfaces import AdmissionAttributes, Document, Operation, UserIdentity
+from ctrlruntime.apiserver.admission.matching import Decide, Kinds
+from ctrlruntime.apiserver.admission.policies import Evaluation, Policy, PolicyTable, Selected, denied
+from ctrlruntime.apiserver.interfaces import AdmissionAttributes, Document, Operation
+from ctrlruntime.apiserver.registry.admission_policy_validation import scope_of
 from ctrlruntime.apiserver.registry.expressions import ExpressionError, evaluate
-from ctrlruntime.apiserver.registry.resources import Resource
 from ctrlruntime.errors import APIStatusError
 
 _CODES = {"Unauthorized": 401, "Forbidden": 403, "RequestEntityTooLarge": 413}
@@ -38,10 +38,10 @@ class ValidatingPolicies:
         self,
         kinds: Kinds,
         *,
-        decide: Callable[[UserIdentity | None, Mapping[str, str]], tuple[bool, str]] | None = None,
+        decide: Decide | None = None,
     ) -> None:
         """`decide` answers expressions that check permissions; without it everything is allowed."""
-        self._table = PolicyTable(kinds, "validatingadmissionpolicies", _validations, decide)
+        self._table = PolicyTable(kinds, "validatingadmissionpolicies", scope_of, _validations, decide)
 
     def follow(self) -> None:
         """Act on what is in the store, and on each change of it from now on."""
@@ -79,9 +79,9 @@ class ValidatingPolicies:
         if not selected.parameters:
             return
         shown = await shown_as(attributes, attributes.object, selected.resource)
+        evaluator = await self._table.evaluator(selected, attributes)
         for parameters in selected.parameters:
-            evaluation = await self._table.evaluation(selected, attributes, shown, parameters)
-            for denial in _judge(policy, evaluation):
+            for denial in _judge(policy, evaluator.evaluation(shown, parameters)):
                 yield denial
 
 
@@ -120,14 +120,9 @@ def _is_message(text: str) -> bool:
 
 
 def _failure(selected: Selected[_Validation], denial: _Denial, attributes: AdmissionAttributes) -> APIStatusError:
-    resource: Resource = attributes.resource
     bound = f" with binding '{selected.binding.name}'" if selected.binding else ""
     text = f"ValidatingAdmissionPolicy '{selected.policy.name}'{bound} denied request: {denial.message}"
-    status = dict(failures.forbidden(resource.plural, resource.group, attributes.name or "Unknown", text).status)
-    status["reason"] = denial.reason
-    status["code"] = _CODES.get(denial.reason, 422)
-    status["details"] = {**status["details"], "causes": [{"message": text}]}
-    return APIStatusError.from_status(status)
+    return denied(attributes, text, denial.reason, _CODES.get(denial.reason, 422))
 
 
 def _validations(spec: Document) -> Iterator[_Validation]:

@@ -62,8 +62,7 @@ def mutating_policy_causes(document: Document, _: Document | None) -> Iterator[S
     yield from _mutated_causes(spec.get("matchConstraints"), "spec.matchConstraints")
     if not spec.get("mutations"):
         yield required("spec.mutations", "mutations must contain at least one item")
-    scope = scope_of(spec)
-    scope = replace(scope, mutates=True, composed=scope.composed or ())
+    scope = mutation_scope_of(spec)
     for index, mutation in enumerate(items(spec, "mutations")):
         yield from _mutation_causes(mutation, f"spec.mutations[{index}]", scope)
     policy = spec.get("reinvocationPolicy")
@@ -171,6 +170,12 @@ def scope_of(spec: Document) -> Scope:
     """Return what the expressions of a policy can name."""
     composed = tuple((one.get("name", ""), one.get("expression", "")) for one in items(spec, "variables"))
     return Scope(spec.get("paramKind") is not None, composed or None)
+
+
+def mutation_scope_of(spec: Document) -> Scope:
+    """Return what the mutations of a policy can name: `variables` always, and the literals of changes."""
+    scope = scope_of(spec)
+    return replace(scope, mutates=True, composed=scope.composed or ())
 
 
 def _expression_causes(
