@@ -555,3 +555,25 @@ async def test_two_budgets_of_one_pod_are_an_error_of_the_eviction(room):
     with pytest.raises(APIStatusError, match="This pod has more than one PodDisruptionBudget") as refused:
         await room.call("POST", f"{room.path('v1/pods', 'p')}/eviction", {"metadata": {"name": "p"}})
     assert refused.value.code == 500
+
+
+# --- Pods that wait
+
+
+async def test_pod_waits_for_its_secret_and_for_room(room):
+    container = {"name": "c", "image": "i:1"}
+    await room.create(
+        "v1/pods", "large", spec={"containers": [{**container, "resources": {"requests": {"cpu": "1k"}}}]}
+    )
+    await room.create(
+        "v1/pods", "early", spec={"containers": [{**container, "envFrom": [{"secretRef": {"name": "s"}}]}]}
+    )
+
+    large = await room.until("v1/pods", "large", lambda o: o["status"].get("conditions"))
+    assert large["status"]["conditions"][0]["message"] == "0/1 nodes are available: 1 Insufficient cpu."
+    early = await room.until("v1/pods", "early", lambda o: o["status"].get("containerStatuses"))
+    state = early["status"]["containerStatuses"][0]["state"]
+    assert state == {"waiting": {"reason": "CreateContainerConfigError", "message": 'secret "s" not found'}}
+
+    await room.create("v1/secrets", "s")
+    await room.until("v1/pods", "early", lambda o: o["status"]["phase"] == "Running")

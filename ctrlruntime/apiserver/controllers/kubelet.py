@@ -8,7 +8,8 @@ not start is left alone.
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any, Final
 
 from ctrlruntime.apiserver.behaviour import Behaviour, behaviour_of
@@ -16,6 +17,7 @@ from ctrlruntime.apiserver.controllers.events import Recorder
 from ctrlruntime.apiserver.controllers.keyed import Key, keys_of
 from ctrlruntime.apiserver.controllers.nodes import NODE_ADDRESS, NODE_NAME
 from ctrlruntime.apiserver.controllers.objects import (
+    FINISHED,
     Now,
     condition,
     controller_of,
@@ -24,14 +26,21 @@ from ctrlruntime.apiserver.controllers.objects import (
     key_of,
     metadata,
     own_key,
+    parse_time,
     timestamp,
     write_status,
 )
+from ctrlruntime.apiserver.controllers.references import Missing, missing_in_environment, missing_in_volumes
 from ctrlruntime.apiserver.interfaces import API, Change, Document
 
 _NETWORK: Final = 10 << 24 | 244 << 16
 _CONDITION_ORDER: Final = ("PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady", "PodScheduled")
 _SCHEME: Final = "simulated://"
+_KILLED: Final = 128 + 9
+_DEADLINE_EXCEEDED: Final = {
+    "reason": "DeadlineExceeded",
+    "message": "Pod was active on the node longer than the specified deadline",
+}
 _PULL_ERROR: Final = 'failed to pull and unpack image "{0}": failed to resolve reference "{0}": {0}: not found'
 
 
@@ -46,6 +55,8 @@ class Kubelet:
         self._due: dict[str, tuple[str, float]] = {}
         self._addresses: dict[str, str] = {}
         self._last_address = 0
+        self._awaited: dict[tuple[str, str, str], set[Key]] = {}
+        """The Pods that wait for a ConfigMap or a Secret, by its resource, namespace and name."""
 
     def feeds(self, api: API) -> Sequence[AsyncIterator[Key]]:
         def bound(change: Change) -> Iterable[Key]:
@@ -54,13 +65,22 @@ class Kubelet:
                 name = metadata(change.object)["name"]
                 yield from (key_of(pod) for pod in api.list("", "pods") if pod["spec"].get("nodeName") == name)
 
-        return [keys_of(api.watch("", "pods"), self._keys), keys_of(api.watch("", "nodes"), bound)]
+        return [
+            keys_of(api.watch("", "pods"), self._keys),
+            keys_of(api.watch("", "nodes"), bound),
+            *(keys_of(api.watch("", name), partial(self._awaiting, name)) for name in ("configmaps", "secrets")),
+        ]
+
+    def _awaiting(self, resource: str, change: Change) -> Iterable[Key]:
+        return () if change.type == "DELETED" else self._awaited.pop((resource, *key_of(change.object)), ())
 
     def _keys(self, change: Change) -> Iterable[Key]:
         uid = str(metadata(change.object)["uid"])
         if change.type == "DELETED":
             self._due.pop(uid, None)
             self._addresses.pop(uid, None)
+            for awaiting in self._awaited.values():
+                awaiting.discard(key_of(change.object))
             return ()
         address = (change.object.get("status") or {}).get("podIP")
         if address:
@@ -77,13 +97,24 @@ class Kubelet:
             return await self._stop(api, pod, behaviour)
         if api.get("", "nodes", "", pod["spec"]["nodeName"]) is None:
             return None
-        match (pod.get("status") or {}).get("phase"):
-            case "Succeeded" | "Failed":
-                return None
-            case "Running":
-                return await self._keep_running(api, pod, behaviour)
-            case _:
-                return await self._start(api, pod, behaviour)
+        phase = (pod.get("status") or {}).get("phase")
+        if phase in FINISHED:
+            return None
+        left = self._active_for(pod)
+        if left is not None and left <= 0:
+            await self._write(api, pod, {**self._ended(pod, _KILLED), **_DEADLINE_EXCEEDED})
+            return None
+        step = self._keep_running if phase == "Running" else self._start
+        after = await step(api, pod, behaviour)
+        return after if left is None else min(left, left if after is None else after)
+
+    def _active_for(self, pod: Document) -> float | None:
+        """Return the seconds until `activeDeadlineSeconds` are over, None without."""
+        deadline, began = pod["spec"].get("activeDeadlineSeconds"), (pod.get("status") or {}).get("startTime")
+        if deadline is None:
+            return None
+        now = self._now()
+        return float(deadline) - (now - (parse_time(began) or now)).total_seconds()
 
     def _left(self, pod: Document, stage: str, seconds: float) -> float:
         """Return the seconds until a stage of the pod is over; the first question about a stage begins it."""
@@ -112,8 +143,27 @@ class Kubelet:
             return left if left > 0 else None
         if behaviour.outcome == "image-pull-error":
             return await self._fail_to_pull(api, pod)
+        if await self._misses(api, pod, behaviour):
+            return None
         await self._write(api, pod, self._running(pod, self._run_all(pod, behaviour)))
         return 0.0 if behaviour.ends_with is not None else None
+
+    async def _misses(self, api: API, pod: Document, behaviour: Behaviour) -> bool:
+        """Report ConfigMaps and Secrets that are not there; the Pod is looked at again when they are."""
+        unmounted = list(missing_in_volumes(api, pod))
+        containers = [] if unmounted else [*(pod["spec"].get("initContainers") or ()), *pod["spec"]["containers"]]
+        unset = {c["name"]: found for c in containers if (found := missing_in_environment(api, pod, c)) is not None}
+        if not unmounted and not unset:
+            return False
+        fresh = [missing for missing in (*unmounted, *unset.values()) if self._await(pod, missing)]
+        if unmounted:
+            reason, head, status = "FailedMount", "", self._waiting(pod, lambda _: {"reason": "ContainerCreating"})
+        else:
+            reason, head, status = "Failed", "Error: ", self._unconfigured(pod, behaviour, unset)
+        await self._write(api, pod, status)
+        for missing in fresh:
+            await self._events.warning(api, pod, reason, head + missing.text)
+        return True
 
     async def _fail_to_pull(self, api: API, pod: Document) -> float | None:
         """Report an image that is not there: first the error, then the backoff from it."""
@@ -138,6 +188,14 @@ class Kubelet:
         await self._write(api, pod, self._waiting(pod, state))
         return None
 
+    def _await(self, pod: Document, missing: Missing) -> bool:
+        """Remember what a Pod waits for; tell whether this is new."""
+        key = (missing.resource, str(metadata(pod)["namespace"]), missing.name)
+        awaiting = self._awaited.setdefault(key, set())
+        is_new = key_of(pod) not in awaiting
+        awaiting.add(key_of(pod))
+        return is_new
+
     # Running
 
     async def _keep_running(self, api: API, pod: Document, behaviour: Behaviour) -> float | None:
@@ -147,7 +205,9 @@ class Kubelet:
             return None  # not started by this simulation: a client wrote this status
         if behaviour.ends_with is None:
             wanted = behaviour.outcome != "never-ready"
-            if any(status["ready"] != wanted for status in present) or pod["spec"].get("readinessGates"):
+            is_stale = pod["status"].get("observedGeneration") != metadata(pod).get("generation")
+            is_other = any(status["ready"] != wanted for status in present)
+            if is_stale or is_other or pod["spec"].get("readinessGates"):
                 await self._write(api, pod, self._running(pod, self._run_all(pod, behaviour)))
             return None
         if any((status.get("state") or {}).get("waiting") for status in present):
@@ -230,6 +290,42 @@ class Kubelet:
             conditions["PodReadyToStartContainers"] = False
         return self._status(pod, "Pending", containers, conditions=conditions, with_address=False)
 
+    def _unconfigured(self, pod: Document, behaviour: Behaviour, unset: Mapping[str, Missing]) -> Document:
+        """Return the status of a Pod with containers that cannot be created; the others run, after the init containers."""
+
+        def waiting(container: Document) -> Document:
+            return {"waiting": {"reason": "CreateContainerConfigError", "message": unset[container["name"]].text}}
+
+        before = pod["spec"].get("initContainers") or []
+        blocked = next((at for at, container in enumerate(before) if container["name"] in unset), None)
+        if blocked is None:
+            running = {status["name"]: status for status in self._run_all(pod, behaviour)}
+            containers = [
+                _container_status(c, waiting(c)) if c["name"] in unset else running[c["name"]]
+                for c in pod["spec"]["containers"]
+            ]
+        else:
+            initializing = {"waiting": {"reason": "PodInitializing"}}
+            containers = [_container_status(c, initializing) for c in pod["spec"]["containers"]]
+        conditions = {
+            "PodReadyToStartContainers": True,
+            "Initialized": blocked is None,
+            "Ready": False,
+            "ContainersReady": False,
+        }
+        status = self._status(pod, "Pending", containers, conditions=conditions)
+        if blocked is not None:
+            done = self._init_statuses(pod)[:blocked]
+            left = [
+                waiting(before[blocked]),
+                *({"waiting": {"reason": "PodInitializing"}} for _ in before[blocked + 1 :]),
+            ]
+            status["initContainerStatuses"] = [
+                *done,
+                *(_container_status(c, state) for c, state in zip(before[blocked:], left, strict=True)),
+            ]
+        return status
+
     def _running(self, pod: Document, containers: Sequence[Document]) -> Document:
         are_ready = all(c["ready"] for c in containers)
         gates = [gate.get("conditionType", "") for gate in pod["spec"].get("readinessGates") or ()]
@@ -279,6 +375,7 @@ class Kubelet:
         text = f"containers with unready status: [{unready}]" if why == "ContainersNotReady" and unready else ""
         status: Document = {
             **present,
+            "observedGeneration": metadata(pod).get("generation"),
             "phase": phase,
             "conditions": self._conditions(pod, conditions, why, text),
             "hostIP": host,
@@ -289,10 +386,21 @@ class Kubelet:
         if with_address:
             address = host if pod["spec"].get("hostNetwork") else self._address(pod)
             status.update({"podIP": address, "podIPs": [{"ip": address}]})
-        done = self._init_statuses(pod)
-        if done and with_address:
-            status["initContainerStatuses"] = present.get("initContainerStatuses") or done
-        return status
+        if with_address:
+            done = present.get("initContainerStatuses") or ()
+            is_done = bool(done) and all("waiting" not in one["state"] for one in done)
+            status["initContainerStatuses"] = done if is_done else self._init_statuses(pod)
+            status["ephemeralContainerStatuses"] = self._ephemeral_statuses(pod)
+        return {name: value for name, value in status.items() if value not in (None, [])}
+
+    def _ephemeral_statuses(self, pod: Document) -> list[Document]:
+        """Return what `kubectl debug` added, running; it is never ready."""
+        present = {s["name"]: s for s in (pod.get("status") or {}).get("ephemeralContainerStatuses") or ()}
+        running = {"running": {"startedAt": timestamp(self._now())}}
+        return [
+            present.get(container["name"]) or _container_status(container, running)
+            for container in pod["spec"].get("ephemeralContainers") or ()
+        ]
 
     def _init_statuses(self, pod: Document) -> list[Document]:
         moment = timestamp(self._now())
@@ -365,4 +473,13 @@ def _container_status(
         "imageID": f"{_SCHEME}{image}" if is_created else "",
         **({"containerID": f"{_SCHEME}{name}"} if is_created else {}),
         "started": bool(started),
+        **(_granted(container.get("resources") or {}) if "running" in state else {}),
     }
+
+
+def _granted(resources: Document) -> Document:
+    """Return the resources that a running container has: at once those of its spec, also after a resize."""
+    kept = {side: resources[side] for side in ("limits", "requests") if resources.get(side)}
+    if not kept:
+        return {}
+    return {**({"allocatedResources": kept["requests"]} if "requests" in kept else {}), "resources": kept}

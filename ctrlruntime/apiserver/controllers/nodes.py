@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable, Sequence
-from typing import Final
+from typing import Any, Final
 
 from ctrlruntime.apiserver.controllers.events import Recorder
 from ctrlruntime.apiserver.controllers.keyed import Key, keys_of
@@ -17,7 +17,7 @@ from ctrlruntime.apiserver.controllers.objects import (
     timestamp,
     write_status,
 )
-from ctrlruntime.apiserver.controllers.placement import is_chosen, tolerates, why_not
+from ctrlruntime.apiserver.controllers.placement import Load, obstacles, summary
 from ctrlruntime.apiserver.interfaces import API, Change, Document
 from ctrlruntime.data import KUBERNETES_VERSION
 
@@ -93,26 +93,38 @@ class Scheduler:
     def __init__(self, now: Now) -> None:
         self._now = now
         self._events = Recorder("default-scheduler", now)
+        self._load = Load()
+        self._refused: set[Key] = set()
 
     def feeds(self, api: API) -> Sequence[AsyncIterator[Key]]:
         def waiting(change: Change) -> Iterable[Key]:
-            # A node's heartbeat concerns nobody; a new one, or other labels and taints, may be what a pod waits for.
-            old = change.old or {}
-            if labels_of(change.object) != labels_of(old or {"metadata": {}}) or change.object.get("spec") != old.get(
-                "spec"
-            ):
+            # A node's heartbeat concerns nobody; a new one, or other labels, taints and resources, may be what a pod waits for.
+            if change.old is None or _offer(change.object) != _offer(change.old):
                 yield from (key_of(pod) for pod in api.list("", "pods") if _is_schedulable(pod))
 
-        return [keys_of(api.watch("", "pods"), own_key), keys_of(api.watch("", "nodes"), waiting)]
+        return [keys_of(api.watch("", "pods"), self._keys), keys_of(api.watch("", "nodes"), waiting)]
+
+    def _keys(self, change: Change) -> Iterable[Key]:
+        if change.type == "DELETED":
+            self._refused.discard(key_of(change.object))
+        if self._load.observe(change):
+            yield from self._refused  # there may be room for them now
+        yield from own_key(change)
 
     async def reconcile(self, api: API, key: Key) -> float | None:
         pod = api.get("", "pods", *key)
         if pod is None or not _is_schedulable(pod):
             return None
-        node = _choose(pod["spec"], api.list("", "nodes"))
-        if node is None:
-            await self._refuse(api, pod)
+        found = {str(node["metadata"]["name"]): self._obstacles(pod["spec"], node) for node in api.list("", "nodes")}
+        fit = [name for name, reasons in found.items() if not reasons]
+        if not fit:
+            if found:  # else the node is about to register
+                self._refused.add(key)
+                await self._refuse(api, pod, summary(found.values()))
             return None
+        node = NODE_NAME if NODE_NAME in fit else min(fit)
+        self._refused.discard(key)
+        self._load.place(pod, node)  # at once: another pod is looked at before the change comes back
         namespace, name = key_of(pod)
         meta, conditions = pod["metadata"], (pod.get("status") or {}).get("conditions") or ()
         scheduled = {"type": "PodScheduled", "status": "True", "lastTransitionTime": timestamp(self._now())}
@@ -126,11 +138,10 @@ class Scheduler:
         await self._events.normal(api, pod, "Scheduled", f"Successfully assigned {namespace}/{name} to {node}")
         return None
 
-    async def _refuse(self, api: API, pod: Document) -> None:
-        nodes = api.list("", "nodes")
-        if not nodes:
-            return  # the node is about to register
-        text = why_not(pod["spec"], nodes)
+    def _obstacles(self, spec: Document, node: Document) -> Sequence[str]:
+        return obstacles(spec, node, self._load.lacking(spec, node))
+
+    async def _refuse(self, api: API, pod: Document, text: str) -> None:
         present = condition(pod, "PodScheduled")
         if present is not None and (present.get("reason"), present.get("message")) == ("Unschedulable", text):
             return
@@ -148,14 +159,8 @@ class Scheduler:
         await self._events.warning(api, pod, "FailedScheduling", text)
 
 
-def _choose(spec: Document, nodes: Sequence[Document]) -> str | None:
-    """Return the node to run on: the simulated one before others."""
-    fit = [
-        str(node["metadata"]["name"])
-        for node in nodes
-        if is_chosen(spec, node) and not (node.get("spec") or {}).get("unschedulable") and tolerates(spec, node)
-    ]
-    return NODE_NAME if NODE_NAME in fit else min(fit, default=None)
+def _offer(node: Document) -> tuple[Any, ...]:
+    return labels_of(node), node.get("spec"), (node.get("status") or {}).get("allocatable")
 
 
 def _is_schedulable(pod: Document) -> bool:

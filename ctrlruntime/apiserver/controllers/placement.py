@@ -1,13 +1,20 @@
-"""Which nodes a pod may run on: its node selector, its required node affinity, taints and tolerations."""
+"""Which nodes a pod may run on: its node selector, its required node affinity, taints and tolerations, its requests."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from decimal import Decimal
+from typing import Any, Final
 
-from ctrlruntime.apiserver.controllers.objects import condition, labels_of, metadata
-from ctrlruntime.apiserver.interfaces import Document
+from ctrlruntime.apiserver.controllers.objects import FINISHED, condition, labels_of, metadata
+from ctrlruntime.apiserver.interfaces import Change, Document
+from ctrlruntime.apiserver.quantity import parse
+from ctrlruntime.apiserver.registry.pod_amounts import requests_of
 
+_CLOSED: Final = {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}
+_NONE: Final = Decimal(0)
+_NOTHING: Final[tuple[str, Mapping[str, Decimal]]] = ("", {})
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 
 
@@ -21,11 +28,15 @@ def is_chosen(spec: Document, node: Document) -> bool:
 
 def tolerates(spec: Document, node: Document, effects: Iterable[str] = ("NoSchedule", "NoExecute")) -> bool:
     """Tell whether a pod tolerates a node's taints of these effects."""
-    given, considered = spec.get("tolerations") or (), set(effects)
+    considered = set(effects)
     taints = [taint for taint in (node.get("spec") or {}).get("taints") or () if taint.get("effect") in considered]
     if not _is_unready(node):  # the taint of a node that has just registered is about to go
         taints = [taint for taint in taints if taint.get("key") != "node.kubernetes.io/not-ready"]
-    return all(any(_covers(toleration, taint) for toleration in given) for taint in taints)
+    return all(_covered(spec, taint) for taint in taints)
+
+
+def _covered(spec: Document, taint: Document) -> bool:
+    return any(_covers(toleration, taint) for toleration in spec.get("tolerations") or ())
 
 
 def _is_unready(node: Document) -> bool:
@@ -34,21 +45,73 @@ def _is_unready(node: Document) -> bool:
     return ready is not None and ready.get("status") != "True"
 
 
-def why_not(spec: Document, nodes: Sequence[Document]) -> str:
-    """Return what a scheduler says about a pod that fits on none of the nodes."""
-    mismatched = sum(1 for node in nodes if not is_chosen(spec, node))
-    tainted = sum(1 for node in nodes if is_chosen(spec, node) and not tolerates(spec, node))
-    closed = len(nodes) - mismatched - tainted
-    parts = [
-        f"{count} node(s) {text}"
-        for count, text in (
-            (mismatched, "didn't match Pod's node affinity/selector"),
-            (tainted, "had untolerated taint(s)"),
-            (closed, "were unschedulable"),
-        )
-        if count
-    ]
-    return f"0/{len(nodes)} nodes are available: {', '.join(parts) or 'no nodes available to schedule pods'}."
+def obstacles(spec: Document, node: Document, lacking: Sequence[str] = ()) -> Sequence[str]:
+    """Return why a pod cannot run on a node: what the first of the scheduler's filters says that refuses it, in their order."""
+    if (node.get("spec") or {}).get("unschedulable") and not _covered(spec, _CLOSED):
+        return ["node(s) were unschedulable"]
+    if not tolerates(spec, node):
+        return ["node(s) had untolerated taint(s)"]
+    if not is_chosen(spec, node):
+        return ["node(s) didn't match Pod's node affinity/selector"]
+    return [f"Insufficient {name}" for name in lacking]
+
+
+def summary(found: Iterable[Sequence[str]]) -> str:
+    """Return what a scheduler says about a pod: `found` are the obstacles on each node (FitError in the scheduler's framework/types.go)."""
+    nodes = list(found)
+    counts = Counter(reason for reasons in nodes for reason in reasons)
+    parts = sorted(f"{count} {reason}" for reason, count in counts.items())
+    return f"0/{len(nodes)} nodes are available: {', '.join(parts)}."
+
+
+class Load:
+    """What the pods of each node ask for, kept by the changes of pods."""
+
+    def __init__(self) -> None:
+        self._pods: dict[str, tuple[str, Mapping[str, Decimal]]] = {}
+        self._totals: dict[str, dict[str, Decimal]] = {}
+
+    def observe(self, change: Change) -> bool:
+        """Take in the change of a pod; tell whether a node has got more room."""
+        pod = change.object
+        is_there = change.type != "DELETED" and (pod.get("status") or {}).get("phase") not in FINISHED
+        return self.place(pod, str(pod["spec"].get("nodeName", "")) if is_there else "")
+
+    def place(self, pod: Document, node: str) -> bool:
+        """Count a pod on a node, or nowhere; tell whether it was counted with something else before."""
+        uid = str(metadata(pod)["uid"])
+        before, after = self._pods.get(uid, _NOTHING), (node, _asked(pod["spec"])) if node else _NOTHING
+        if before == after:
+            return False
+        for (place, asked), sign in ((before, -1), (after, 1)):
+            total = self._totals.setdefault(place, {})
+            for name, amount in asked.items():
+                total[name] = total.get(name, _NONE) + sign * amount
+        self._pods[uid] = after
+        if not after[1]:
+            del self._pods[uid]
+        return bool(before[1])
+
+    def lacking(self, spec: Document, node: Document) -> list[str]:
+        """Return the resources of which a node has too little left for a pod (NodeResourcesFit)."""
+        asked = _asked(spec)
+        if not asked:
+            return []
+        given: Document = (node.get("status") or {}).get("allocatable") or {}
+        used = self._totals.get(str(metadata(node)["name"]), {})
+        return [name for name, amount in asked.items() if amount > _amount(given.get(name, 0)) - used.get(name, _NONE)]
+
+
+def _asked(spec: Document) -> Mapping[str, Decimal]:
+    amounts = {name: _amount(text) for name, text in requests_of(spec).items()}
+    return {name: amount for name, amount in amounts.items() if amount}
+
+
+def _amount(text: Any) -> Decimal:
+    try:
+        return parse(text)
+    except ValueError:
+        return _NONE
 
 
 def _covers(toleration: Document, taint: Document) -> bool:

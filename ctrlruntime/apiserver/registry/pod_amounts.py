@@ -62,6 +62,16 @@ def total_of(spec: Document, side: str) -> dict[str, str]:
     return total
 
 
+def requests_of(spec: Document) -> dict[str, str]:
+    """Return what a Pod asks of its node: its own requests before those of its containers, and the overhead of its runtime.
+
+    See PodRequests in component-helpers' resource/helpers.go.
+    """
+    total = {**total_of(spec, "requests"), **amounts_of(spec, "requests")}
+    _add(total, spec.get("overhead") or {})
+    return total
+
+
 def _add(total: dict[str, str], amounts: Amounts) -> None:
     for name, text in amounts.items():
         total[name] = add(total[name], text) if name in total else text
