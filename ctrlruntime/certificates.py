@@ -6,10 +6,10 @@
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from ctrlruntime.errors import ConfigError
 
@@ -22,8 +22,41 @@ __all__ = ["BACKDATED", "Authority", "KeyPair", "general_names", "make_authority
 BACKDATED = timedelta(hours=1)
 """The time by which the validity of a certificate starts earlier, for clocks that are behind."""
 
+_SIGNED_BACKDATED, _LONG = timedelta(minutes=5), 8 * 3600.0
+
 _COMMON_NAME = 64
 """The maximum length of a common name (RFC 5280, ub-common-name)."""
+
+_KEY_USAGES: Final = {
+    "digital signature": "digital_signature",
+    "signing": "digital_signature",
+    "content commitment": "content_commitment",
+    "key encipherment": "key_encipherment",
+    "data encipherment": "data_encipherment",
+    "key agreement": "key_agreement",
+    "cert sign": "key_cert_sign",
+    "crl sign": "crl_sign",
+    "encipher only": "encipher_only",
+    "decipher only": "decipher_only",
+}
+"""Usages of a CertificateSigningRequest, and their names in `cryptography`."""
+
+_PURPOSES: Final = {
+    "any": "2.5.29.37.0",
+    "server auth": "1.3.6.1.5.5.7.3.1",
+    "client auth": "1.3.6.1.5.5.7.3.2",
+    "code signing": "1.3.6.1.5.5.7.3.3",
+    "email protection": "1.3.6.1.5.5.7.3.4",
+    "s/mime": "1.3.6.1.5.5.7.3.4",
+    "ipsec end system": "1.3.6.1.5.5.7.3.5",
+    "ipsec tunnel": "1.3.6.1.5.5.7.3.6",
+    "ipsec user": "1.3.6.1.5.5.7.3.7",
+    "timestamping": "1.3.6.1.5.5.7.3.8",
+    "ocsp signing": "1.3.6.1.5.5.7.3.9",
+    "microsoft sgc": "1.3.6.1.4.1.311.10.3.3",
+    "netscape sgc": "2.16.840.1.113730.4.1",
+}
+"""Usages of a CertificateSigningRequest that are extended key usages (RFC 5280), by their object identifiers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +100,49 @@ class Authority:
     def client(self, user: str, groups: Iterable[str] = ()) -> KeyPair:
         """Return a client pair that authenticates as `user` (common name) in `groups` (organisations)."""
         return self._issue(user, tuple(groups), "client", None, self._lifetime, None)
+
+    def sign(self, request: bytes, usages: Collection[str], *, lifetime: float, now: datetime) -> bytes:
+        """Return a certificate for a certificate signing request, both PEM.
+
+        `usages` are those of a CertificateSigningRequest. The certificate is valid for `lifetime` seconds, at most until that of the
+        authority ends. It is valid from five minutes before `now`, which a lifetime below eight hours does not include
+        (PermissiveSigningPolicy in kube-controller-manager's pkg/controller/certificates/authority).
+
+        Raises: ValueError for a request that cannot be read.
+        """
+        from cryptography import x509
+        from cryptography.hazmat.primitives import hashes, serialization
+
+        asked = x509.load_pem_x509_csr(request)
+        public_key: Any = asked.public_key()
+        begin = now - _SIGNED_BACKDATED
+        end = (begin if lifetime >= _LONG else now) + timedelta(seconds=lifetime)
+        builder = (
+            x509.CertificateBuilder()
+            .subject_name(asked.subject)
+            .issuer_name(self._certificate.subject)
+            .public_key(public_key)
+            .serial_number(x509.random_serial_number())
+            .not_valid_before(begin)
+            .not_valid_after(min(end, self._certificate.not_valid_after_utc))
+        )
+        flags = {_KEY_USAGES[usage] for usage in usages if usage in _KEY_USAGES}
+        if flags & {"encipher_only", "decipher_only"}:
+            flags.add("key_agreement")  # without it they mean nothing (RFC 5280, 4.2.1.3)
+        if flags:
+            names = dict.fromkeys(_KEY_USAGES.values())
+            builder = builder.add_extension(x509.KeyUsage(**{name: name in flags for name in names}), critical=True)
+        purposes = dict.fromkeys(_PURPOSES[usage] for usage in usages if usage in _PURPOSES)
+        if purposes:
+            found = x509.ExtendedKeyUsage([x509.ObjectIdentifier(one) for one in purposes])
+            builder = builder.add_extension(found, critical=False)
+        issuer = x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key())
+        builder = builder.add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
+        builder = builder.add_extension(issuer, critical=False)
+        for extension in asked.extensions:
+            if isinstance(extension.value, x509.SubjectAlternativeName):
+                builder = builder.add_extension(extension.value, critical=extension.critical)
+        return builder.sign(self._key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
 
     def _issue(
         self,

@@ -10,7 +10,8 @@ import json
 import os
 import socket
 import ssl
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -293,6 +294,10 @@ class APIServer:
             raise ConfigError(f"cannot use the serving certificate and its key: {error}") from error
         return context
 
+    def _sign(self, request: bytes, usages: Collection[str], *, lifetime: float, now: datetime) -> bytes:
+        self._trust_own_authority()
+        return self._keys.authority.sign(request, usages, lifetime=lifetime, now=now)
+
     def _trust_own_authority(self) -> None:
         """Believe client certificates of our own authority. With a foreign serving pair it is not even made before somebody asks."""
         if self._context is not None:
@@ -391,6 +396,7 @@ class APIServer:
             nodes=options.nodes and options.workloads,
             root_ca=self.ca_pem.decode(),
             make_token=self._authenticator.accounts.make_legacy,
+            sign=self._sign,
         )
         for controller in chosen:
             if not options.workloads and controller.name in {*controllers.WORKLOADS, *controllers.NODES}:

@@ -200,6 +200,7 @@ class ControlPlane:
     def _write_keys(self) -> None:
         serving = self._authority.server(["127.0.0.1", "localhost", "kubernetes.default.svc"])
         self._write("ca.crt", self._authority.pem)
+        self._write("ca.key", self._authority.pair.key)
         self._write("serving.crt", serving.certificate)
         self._write("serving.key", serving.key)
         signing = self._authority.server(["service-accounts"])
@@ -297,6 +298,8 @@ class ControlPlane:
             "--use-service-account-credentials=false",
             f"--service-account-private-key-file={folder / 'service-account.key'}",
             f"--root-ca-file={folder / 'ca.crt'}",
+            f"--cluster-signing-cert-file={folder / 'ca.crt'}",
+            f"--cluster-signing-key-file={folder / 'ca.key'}",
             "--kube-api-qps=500",  # its own limit of 20 requests a second is for shared clusters
             "--kube-api-burst=1000",
         ]

@@ -22,6 +22,7 @@ from ctrlruntime.apiserver.controllers.nodes import Nodes, Scheduler
 from ctrlruntime.apiserver.controllers.objects import Now, utc_now
 from ctrlruntime.apiserver.controllers.replicasets import ReplicaSets
 from ctrlruntime.apiserver.controllers.roles import RoleAggregation
+from ctrlruntime.apiserver.controllers.signing import RequestSigning, Sign
 from ctrlruntime.apiserver.controllers.statefulsets import StatefulSets
 from ctrlruntime.apiserver.controllers.tokens import MakeToken, TokenSecrets
 from ctrlruntime.apiserver.interfaces import Controller
@@ -37,6 +38,7 @@ SYSTEM: Final = (
     "persistentvolumeclaim-protection",
     "persistentvolume-protection",
     "volumeattributesclass-protection",
+    "csrsigning",
     "event-ttl",
 )
 WORKLOADS: Final = (
@@ -62,6 +64,7 @@ def build(
     nodes: bool = True,
     root_ca: str = "",
     make_token: MakeToken | None = None,
+    sign: Sign | None = None,
     event_ttl: float = 3600.0,
     now: Now = utc_now,
     clock: Callable[[], float] = time.monotonic,
@@ -70,7 +73,7 @@ def build(
 
     `pod_ready_delay` is the seconds from a pod's binding to its readiness. Without `nodes` there is neither a node nor
     scheduler and no kubelet, and pods stay Pending. `root_ca` is the PEM text for `kube-root-ca.crt`. Without `make_token` no Secret is
-    filled with a service account's token. `event_ttl` is the seconds an Event lives.
+    filled with a service account's token, and without `sign` no CertificateSigningRequest is signed. `event_ttl` is the seconds an Event lives.
 
     Raises:
         ConfigError: a name is not the name of a controller.
@@ -106,6 +109,8 @@ def build(
     }
     if make_token is not None:
         makers["service-account-token"] = lambda: TokenSecrets(make_token, root_ca)
+    if sign is not None:
+        makers["csrsigning"] = lambda: RequestSigning(sign, now)
     left_out = () if nodes else NODES
     return [
         KeyedController(makers[name]()) for name in ALL if name in chosen and name in makers and name not in left_out

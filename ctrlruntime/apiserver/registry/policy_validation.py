@@ -372,6 +372,8 @@ def signing_request_causes(document: Document, old: Document | None) -> Iterator
     elif "/" not in signer:
         text = "must be a fully qualified domain and path of the form 'example.com/signer-name'"
         yield invalid_value("spec.signerName", signer, text)
+    elif signer == "kubernetes.io/legacy-unknown":
+        yield invalid_value("spec.signerName", signer, "the legacy signerName is not allowed via this API version")
     seconds = spec.get("expirationSeconds")
     if seconds is not None and seconds < 600:
         text = "may not specify a duration less than 600 seconds (10 minutes)"
