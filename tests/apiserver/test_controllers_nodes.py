@@ -207,6 +207,24 @@ async def test_closed_node_takes_only_pods_that_tolerate_it():
         assert [p["metadata"]["name"] for p in c.ready()] == ["yes"]
 
 
+@pytest.mark.parametrize(("given", "phase"), [("true", "Bound"), ("false", "Pending")])
+async def test_class_can_be_left_to_another_provisioner(given, phase):
+    async with cluster() as c:
+        annotations = {"simulation.ctrlruntime.dev/provision": given}
+        made = {"metadata": {"name": "own", "annotations": annotations}, "provisioner": "example.com"}
+        await c.create("storage.k8s.io", "storageclasses", made, "")
+        asked = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+        await c.create(
+            "", "persistentvolumeclaims", {"metadata": {"name": "c"}, "spec": {**asked, "storageClassName": "own"}}
+        )
+        await c.settle()
+
+        claim = c.api.get("", "persistentvolumeclaims", "default", "c")
+        assert claim["status"]["phase"] == phase
+        assert claim["metadata"]["annotations"]["volume.kubernetes.io/storage-provisioner"] == "example.com"
+        assert len(c.api.list("", "persistentvolumes")) == (phase == "Bound")
+
+
 async def test_resized_container_has_its_new_resources_at_once():
     async with cluster() as c:
         await c.create("", "pods", asking("p", cpu="1"))

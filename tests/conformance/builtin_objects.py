@@ -640,6 +640,10 @@ CONFIGURATION = [
     Case("volume without parts", "/v1/persistentvolumes", named("difftest", spec={})),
     Case("volume of two sources", "/v1/persistentvolumes", volume(nfs={"server": "s", "path": "/"})),
     Case("volume of a bad policy", "/v1/persistentvolumes", volume(persistentVolumeReclaimPolicy="Maybe")),
+    Case("volume of odd Secrets", "/v1/persistentvolumes", named("difftest", spec={
+        "capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce"],
+        "csi": {"driver": "a/b", "controllerExpandSecretRef": {}, "nodeStageSecretRef": {},
+                "controllerPublishSecretRef": {"name": "A", "namespace": "b_"}}})),
     Case("volume change of source", "/v1/persistentvolumes", volume(), {"spec": {"hostPath": {"path": "/var"}}}),
     Case("storage class without a provisioner", "/storage.k8s.io/v1/storageclasses", named("difftest")),
     Case("storage class with bad policies", "/storage.k8s.io/v1/storageclasses", named(

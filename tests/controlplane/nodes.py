@@ -124,7 +124,7 @@ MERGE_PATCH = "application/merge-patch+json"
 
 
 class RemoteAPI:
-    """The embedded server's `API` for core resources of any server: reads come from a mirror that a watch keeps,
+    """The embedded server's `API` for the resources of nodes on any server: reads come from a mirror that a watch keeps,
     writes are requests.
     """
 
@@ -305,9 +305,12 @@ def _key(obj: Document) -> tuple[str, str]:
     return obj["metadata"].get("namespace", ""), obj["metadata"]["name"]
 
 
+_ROOTS = {"": "/api/v1", "storage.k8s.io": "/apis/storage.k8s.io/v1"}
+
+
 def _path(group: str, resource: str, namespace: str = "", name: str = "", subresource: str = "") -> str:
-    assert not group, "the node's controllers work on core resources"
-    parts = ["/api/v1", *(["namespaces", namespace] if namespace else []), resource, name, subresource]
+    root = _ROOTS[group]
+    parts = [root, *(["namespaces", namespace] if namespace else []), resource, name, subresource]
     return "/".join(part for part in parts if part)
 
 

@@ -20,11 +20,13 @@ from ctrlruntime.apiserver.controllers.kubelet import Kubelet
 from ctrlruntime.apiserver.controllers.namespaces import Furniture, Namespaces
 from ctrlruntime.apiserver.controllers.nodes import Nodes, Scheduler
 from ctrlruntime.apiserver.controllers.objects import Now, utc_now
+from ctrlruntime.apiserver.controllers.provisioner import Provisioner
 from ctrlruntime.apiserver.controllers.replicasets import ReplicaSets
 from ctrlruntime.apiserver.controllers.roles import RoleAggregation
 from ctrlruntime.apiserver.controllers.signing import RequestSigning, Sign
 from ctrlruntime.apiserver.controllers.statefulsets import StatefulSets
 from ctrlruntime.apiserver.controllers.tokens import MakeToken, TokenSecrets
+from ctrlruntime.apiserver.controllers.volumes import EphemeralVolumes, VolumeBinding
 from ctrlruntime.apiserver.interfaces import Controller
 from ctrlruntime.errors import ConfigError
 
@@ -35,6 +37,8 @@ SYSTEM: Final = (
     "service-account-token",
     "root-ca",
     "clusterrole-aggregation",
+    "persistentvolume-binder",
+    "ephemeral-volume",
     "persistentvolumeclaim-protection",
     "persistentvolume-protection",
     "volumeattributesclass-protection",
@@ -53,7 +57,7 @@ WORKLOADS: Final = (
     "endpointslice",
     "endpoints",
 )
-NODES: Final = ("node", "scheduler", "kubelet")
+NODES: Final = ("node", "scheduler", "kubelet", "provisioner")
 ALL: Final = (*SYSTEM, *WORKLOADS, *NODES)
 
 
@@ -89,6 +93,8 @@ def build(
         "service-account": Furniture.service_account,
         "root-ca": lambda: Furniture.root_ca(root_ca),
         "clusterrole-aggregation": RoleAggregation,
+        "persistentvolume-binder": lambda: VolumeBinding(now),
+        "ephemeral-volume": EphemeralVolumes,
         "persistentvolumeclaim-protection": ClaimProtection,
         "persistentvolume-protection": VolumeProtection,
         "volumeattributesclass-protection": AttributesClassProtection,
@@ -105,6 +111,7 @@ def build(
         "endpoints": Endpoints,
         "node": lambda: Nodes(now),
         "scheduler": lambda: Scheduler(now),
+        "provisioner": lambda: Provisioner(now),
         "kubelet": lambda: Kubelet(ready_delay=pod_ready_delay, now=now, clock=clock),
     }
     if make_token is not None:

@@ -18,6 +18,7 @@ from ctrlruntime.apiserver.controllers.objects import (
     write_status,
 )
 from ctrlruntime.apiserver.controllers.placement import Load, obstacles, summary
+from ctrlruntime.apiserver.controllers.volumes import SELECTED_NODE, STORAGE, PodClaim, claims_of, is_bound
 from ctrlruntime.apiserver.interfaces import API, Change, Document
 from ctrlruntime.data import KUBERNETES_VERSION
 
@@ -102,7 +103,16 @@ class Scheduler:
             if change.old is None or _offer(change.object) != _offer(change.old):
                 yield from (key_of(pod) for pod in api.list("", "pods") if _is_schedulable(pod))
 
-        return [keys_of(api.watch("", "pods"), self._keys), keys_of(api.watch("", "nodes"), waiting)]
+        return [
+            keys_of(api.watch("", "pods"), self._keys),
+            keys_of(api.watch("", "nodes"), waiting),
+            keys_of(api.watch("", "persistentvolumeclaims"), self._with_claim),
+            keys_of(api.watch(STORAGE, "storageclasses"), lambda _: list(self._refused)),
+        ]
+
+    def _with_claim(self, change: Change) -> Iterable[Key]:
+        namespace = str(change.object["metadata"]["namespace"])
+        return [key for key in self._refused if key[0] == namespace]
 
     def _keys(self, change: Change) -> Iterable[Key]:
         if change.type == "DELETED":
@@ -115,6 +125,12 @@ class Scheduler:
         pod = api.get("", "pods", *key)
         if pod is None or not _is_schedulable(pod):
             return None
+        claims = list(claims_of(api, pod))
+        problem = next((claim.problem for claim in claims if claim.problem), "")
+        if problem:
+            self._refused.add(key)
+            await self._refuse(api, pod, f"0/{len(api.list('', 'nodes'))} nodes are available: {problem}.")
+            return None
         found = {str(node["metadata"]["name"]): self._obstacles(pod["spec"], node) for node in api.list("", "nodes")}
         fit = [name for name, reasons in found.items() if not reasons]
         if not fit:
@@ -123,6 +139,9 @@ class Scheduler:
                 await self._refuse(api, pod, summary(found.values()))
             return None
         node = NODE_NAME if NODE_NAME in fit else min(fit)
+        self._refused.add(key)  # before anything is written: what it waits for may be there right after
+        if not await self._has_volumes(api, claims, node):
+            return None
         self._refused.discard(key)
         self._load.place(pod, node)  # at once: another pod is looked at before the change comes back
         namespace, name = key_of(pod)
@@ -137,6 +156,15 @@ class Scheduler:
         await api.merge_patch("", "pods", namespace, name, patch, subresource="binding")
         await self._events.normal(api, pod, "Scheduled", f"Successfully assigned {namespace}/{name} to {node}")
         return None
+
+    async def _has_volumes(self, api: API, claims: Sequence[PodClaim], node: str) -> bool:
+        """Tell whether all claims have their volumes; choose the node for those that wait for that."""
+        waiting = [claim.document for claim in claims if claim.document is not None and not is_bound(claim.document)]
+        for claim in waiting:
+            if SELECTED_NODE not in (claim["metadata"].get("annotations") or {}):
+                patch = {"metadata": {"annotations": {SELECTED_NODE: node}}}
+                await api.merge_patch("", "persistentvolumeclaims", *key_of(claim), patch)
+        return not waiting
 
     def _obstacles(self, spec: Document, node: Document) -> Sequence[str]:
         return obstacles(spec, node, self._load.lacking(spec, node))

@@ -40,7 +40,7 @@ from ctrlruntime.apiserver.registry.values import (
     subdomain_causes,
     without,
 )
-from ctrlruntime.apiserver.registry.volume_sources import source_causes
+from ctrlruntime.apiserver.registry.volume_sources import driver_causes, needs, source_causes
 from ctrlruntime.errors import StatusCause
 
 _LARGEST_DATA: Final = 1_048_576
@@ -301,13 +301,30 @@ def volume_causes(document: Document, old: Document | None) -> Iterator[StatusCa
         yield forbidden_field("spec.persistentvolumesource", text)
 
 
+_CSI_SECRETS: Final = (
+    "controllerPublishSecretRef",
+    "controllerExpandSecretRef",
+    "nodePublishSecretRef",
+    "nodeExpandSecretRef",
+)
+"""In upstream's order; it does not look at nodeStageSecretRef."""
+
+
 def _volume_source_causes(name: str, spec: Document) -> Iterator[StatusCause]:
     source, path = spec[name], f"spec.{name}"
     match name:
         case "hostPath" | "nfs":
             yield from source_causes(name, source, path)
         case "csi":
-            yield from (required(f"{path}.{key}") for key in ("driver", "volumeHandle") if not source.get(key))
+            yield from (
+                driver_causes(source["driver"], f"{path}.driver")
+                if source.get("driver")
+                else needs(source, path, "driver")
+            )
+            yield from needs(source, path, "volumeHandle")
+            for field in _CSI_SECRETS:
+                if source.get(field) is not None:
+                    yield from _secret_causes(source[field], f"{path}.{field}")
         case "local":
             if not source.get("path"):
                 yield required(f"{path}.path")
@@ -315,6 +332,13 @@ def _volume_source_causes(name: str, spec: Document) -> Iterator[StatusCause]:
                 yield required("spec.nodeAffinity", "Local volume requires node affinity")
         case _:
             pass
+
+
+def _secret_causes(reference: Document, path: str) -> Iterator[StatusCause]:
+    """What is wrong with a Secret of a CSI driver (validatePVSecretReference in pkg/apis/core/validation/validation.go)."""
+    for field, rule in (("name", subdomain_causes), ("namespace", label_causes)):
+        value = reference.get(field)
+        yield from rule(value, f"{path}.{field}") if value else needs(reference, path, field)
 
 
 def storage_class_causes(document: Document, old: Document | None) -> Iterator[StatusCause]:

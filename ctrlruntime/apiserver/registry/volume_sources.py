@@ -131,7 +131,7 @@ def _option_causes(options: Document, path: str) -> Iterator[StatusCause]:
             yield invalid_value(f"{path}[{key}]", key, "kubernetes.io and k8s.io namespaces are reserved")
 
 
-def _driver_causes(driver: str, path: str) -> Iterator[StatusCause]:
+def driver_causes(driver: str, path: str) -> Iterator[StatusCause]:
     if len(driver) > _LONGEST_DRIVER:
         yield too_long(path, _LONGEST_DRIVER)
     yield from (invalid_value(path, driver, problem) for problem in subdomain_problems(driver.lower()))
@@ -204,7 +204,7 @@ _FIELDS: Final[Mapping[str, Mapping[str, _Rule]]] = {
         "kind": _one_of("Dedicated", "Managed", "Shared"),
     },
     "cinder": {"secretRef": _secret_causes},
-    "csi": {"driver": _driver_causes, "nodePublishSecretRef": _secret_causes},
+    "csi": {"driver": driver_causes, "nodePublishSecretRef": _secret_causes},
     "emptyDir": {"sizeLimit": _size_causes},
     "flexVolume": {"options": _option_causes},
     "flocker": {"datasetName": _no_slash_causes},

@@ -1,0 +1,145 @@
+"""The simulated provisioner: creates, resizes and deletes the volumes of every StorageClass that is not one of Kubernetes' own.
+
+A class with the annotation `simulation.ctrlruntime.dev/provision: "false"` is left to a provisioner of the user. Volumes that are made here
+have the annotation with `"true"`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterable, Sequence
+from typing import Final
+
+from ctrlruntime.apiserver.behaviour import PREFIX
+from ctrlruntime.apiserver.controllers.events import Recorder
+from ctrlruntime.apiserver.controllers.keyed import Key, keys_of
+from ctrlruntime.apiserver.controllers.objects import Now, is_deleting, key_of, metadata, own_key, write_status
+from ctrlruntime.apiserver.controllers.volumes import (
+    PROVISIONED_BY,
+    PROVISIONER,
+    SELECTED_NODE,
+    STORAGE,
+    class_of,
+    is_bound,
+    waits_for_consumer,
+)
+from ctrlruntime.apiserver.interfaces import API, Change, Document
+from ctrlruntime.apiserver.quantity import parse
+
+ANNOTATION: Final = f"{PREFIX}provision"
+
+
+class Provisioner:
+    name = "provisioner"
+
+    def __init__(self, now: Now) -> None:
+        self._events = Recorder("simulated-provisioner", now)
+
+    def feeds(self, api: API) -> Sequence[AsyncIterator[Key]]:
+        def of_class(change: Change) -> Iterable[Key]:
+            name = metadata(change.object)["name"]
+            yield from (key_of(claim) for claim in api.list("", "persistentvolumeclaims") if class_of(claim) == name)
+
+        return [
+            keys_of(api.watch("", "persistentvolumeclaims"), own_key),
+            keys_of(api.watch("", "persistentvolumes"), _released),
+            keys_of(api.watch(STORAGE, "storageclasses"), of_class),
+        ]
+
+    async def reconcile(self, api: API, key: Key) -> float | None:
+        if not key[0]:
+            await self._delete(api, key[1])
+            return None
+        claim = api.get("", "persistentvolumeclaims", *key)
+        if claim is None or is_deleting(claim):
+            return None
+        if is_bound(claim):
+            await self._resize(api, claim)
+        elif not claim["spec"].get("volumeName"):
+            await self._provision(api, claim)
+        return None
+
+    async def _provision(self, api: API, claim: Document) -> None:
+        annotations: Document = metadata(claim).get("annotations") or {}
+        found = api.get(STORAGE, "storageclasses", "", class_of(claim))
+        if found is None or annotations.get(PROVISIONER) != found["provisioner"] or not _is_ours(found):
+            return
+        if waits_for_consumer(api, claim) and SELECTED_NODE not in annotations:
+            return
+        name = f"pvc-{metadata(claim)['uid']}"
+        if api.get("", "persistentvolumes", "", name) is not None:
+            return
+        spec = claim["spec"]
+        volume: Document = {
+            "metadata": {"name": name, "annotations": {PROVISIONED_BY: found["provisioner"], ANNOTATION: "true"}},
+            "spec": {
+                "accessModes": spec.get("accessModes"),
+                "capacity": {"storage": spec["resources"]["requests"]["storage"]},
+                "claimRef": {
+                    "apiVersion": "v1",
+                    "kind": "PersistentVolumeClaim",
+                    "namespace": metadata(claim)["namespace"],
+                    "name": metadata(claim)["name"],
+                    "uid": metadata(claim)["uid"],
+                    "resourceVersion": metadata(claim)["resourceVersion"],
+                },
+                **_source(found["provisioner"], name),
+                "mountOptions": found.get("mountOptions"),
+                "persistentVolumeReclaimPolicy": found.get("reclaimPolicy"),
+                "storageClassName": metadata(found)["name"],
+                "volumeAttributesClassName": spec.get("volumeAttributesClassName"),
+                "volumeMode": spec.get("volumeMode"),
+            },
+        }
+        volume["spec"] = {field: value for field, value in volume["spec"].items() if value is not None}
+        await api.create("", "persistentvolumes", "", volume)
+        await self._events.normal(api, claim, "ProvisioningSucceeded", f"Successfully provisioned volume {name}")
+
+    async def _resize(self, api: API, claim: Document) -> None:
+        asked = claim["spec"]["resources"]["requests"]["storage"]
+        has = ((claim.get("status") or {}).get("capacity") or {}).get("storage")
+        volume = api.get("", "persistentvolumes", "", claim["spec"]["volumeName"])
+        if has is None or volume is None or parse(asked) <= parse(has) or not _is_provisioned(volume):
+            return
+        if parse(volume["spec"]["capacity"]["storage"]) < parse(asked):
+            patch = {"spec": {"capacity": {"storage": asked}}}
+            await api.merge_patch("", "persistentvolumes", "", metadata(volume)["name"], patch)
+        status = {**claim["status"], "capacity": {**claim["status"]["capacity"], "storage": asked}}
+        await write_status(api, "", "persistentvolumeclaims", claim, status)
+        await self._events.normal(
+            api, claim, "FileSystemResizeSuccessful", "MountVolume.NodeExpandVolume succeeded for volume"
+        )
+
+    async def _delete(self, api: API, name: str) -> None:
+        volume = api.get("", "persistentvolumes", "", name)
+        if volume is None or not _is_released(volume) or is_deleting(volume):
+            return
+        await api.delete("", "persistentvolumes", "", name, uid=metadata(volume)["uid"])
+
+
+def _source(provisioner: str, name: str) -> Document:
+    """Return where the data is: with a CSI driver, or in a folder of the node where the provisioner's name is no driver's."""
+    if "/" in provisioner:
+        return {"hostPath": {"path": f"/var/lib/volumes/{name}", "type": "DirectoryOrCreate"}}
+    return {"csi": {"driver": provisioner, "volumeHandle": name}}
+
+
+def _is_ours(storage_class: Document) -> bool:
+    is_given_away = (metadata(storage_class).get("annotations") or {}).get(ANNOTATION) == "false"
+    return not is_given_away and not str(storage_class["provisioner"]).startswith("kubernetes.io/")
+
+
+def _released(change: Change) -> Iterable[Key]:
+    if change.type != "DELETED" and _is_released(change.object):
+        yield key_of(change.object)
+
+
+def _is_provisioned(volume: Document) -> bool:
+    return (metadata(volume).get("annotations") or {}).get(ANNOTATION) == "true"
+
+
+def _is_released(volume: Document) -> bool:
+    is_free = (volume.get("status") or {}).get("phase") == "Released"
+    return is_free and volume["spec"].get("persistentVolumeReclaimPolicy") == "Delete" and _is_provisioned(volume)
+
+
+__all__ = ["ANNOTATION", "Provisioner"]
