@@ -92,9 +92,10 @@ def behaviour_of(pod: Document, *, is_job: bool) -> Behaviour:
 
 
 def log_of(pod: Document, container: str) -> str:
-    """Return the text that a container has logged."""
+    """Return the text that a container has logged; its last line has an end."""
     annotations: Document = pod["metadata"].get("annotations") or {}
-    return str(annotations.get(f"{LOG_ANNOTATION}.{container}", annotations.get(LOG_ANNOTATION, "")))
+    text = str(annotations.get(f"{LOG_ANNOTATION}.{container}", annotations.get(LOG_ANNOTATION, "")))
+    return text if not text or text.endswith("\n") else f"{text}\n"
 
 
 def _seconds(given: dict[str, str], name: str, absent: float | None) -> float | None:

@@ -23,6 +23,7 @@ from ctrlruntime.apiserver.admission import AdmissionChain, MutatingPolicies, Va
 from ctrlruntime.apiserver.apply import ManagedFieldsTracker
 from ctrlruntime.apiserver.authentication import AccountTokens, Authenticator
 from ctrlruntime.apiserver.authorization import MASTERS, RBAC, AuthorizationAttributes, Escalation, User, bootstrap
+from ctrlruntime.apiserver.containers import Containers
 from ctrlruntime.apiserver.discovery import Discovery
 from ctrlruntime.apiserver.faults import Faults
 from ctrlruntime.apiserver.http.application import BODY_LIMIT, Application
@@ -78,6 +79,7 @@ class APIServer:
         self._webhooks.find_service = partial(self.registry.get, "", "services")
         self.registry.definitions.caller = self._webhooks
         self.faults = Faults(self.store)
+        self.containers = Containers()
         self.port = self.options.port
         accounts = AccountTokens(
             self.options.service_account_issuer,
@@ -138,6 +140,7 @@ class APIServer:
             self._rbac,
             Discovery(self.registry, self.url.removeprefix("https://")),
             self.faults,
+            self.containers,
             allows_all=self.options.authorization == "always-allow",
             bookmark_interval=self.options.bookmark_interval,
         )
@@ -186,6 +189,7 @@ class APIServer:
         async with self._resetting:
             await _end(self._controllers)
             self.faults.clear()
+            self.containers.clear()
             if self._beginning is not None:
                 self._beginning.bring_back()
             else:  # the start took over what an earlier run left

@@ -77,7 +77,7 @@ def test_back_off_doubles_to_five_minutes():
 def test_a_log_may_be_that_of_one_container():
     document = {"metadata": {"annotations": {LOG_ANNOTATION: "all", f"{LOG_ANNOTATION}.a": "mine"}}}
 
-    assert (log_of(document, "a"), log_of(document, "b")) == ("mine", "all")
+    assert (log_of(document, "a"), log_of(document, "b")) == ("mine\n", "all\n")
 
 
 async def test_crash_looping_container_is_restarted_after_a_back_off_that_grows():

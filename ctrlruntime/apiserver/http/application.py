@@ -19,6 +19,7 @@ from aiohttp import web
 from ctrlruntime.apiserver import failures
 from ctrlruntime.apiserver.authentication import Authenticator, Impersonation, is_impersonating, wanted_user
 from ctrlruntime.apiserver.authorization import RBAC, User
+from ctrlruntime.apiserver.containers import Containers
 from ctrlruntime.apiserver.discovery import Discovery
 from ctrlruntime.apiserver.faults import Faults
 from ctrlruntime.apiserver.http.answers import answer, failure, headers_of, text
@@ -30,6 +31,7 @@ from ctrlruntime.apiserver.http.objects import Objects
 from ctrlruntime.apiserver.http.options import list_options, write_options
 from ctrlruntime.apiserver.http.pages import Pages
 from ctrlruntime.apiserver.http.reviews import REVIEWS, Reviews
+from ctrlruntime.apiserver.http.streams import Streams
 from ctrlruntime.apiserver.http.subresources import Subresources
 from ctrlruntime.apiserver.http.tokens import Tokens
 from ctrlruntime.apiserver.http.watches import Watch
@@ -53,6 +55,7 @@ class Application:
         rbac: RBAC,
         discovery: Discovery,
         faults: Faults,
+        containers: Containers,
         *,
         allows_all: bool,
         bookmark_interval: float,
@@ -71,6 +74,7 @@ class Application:
         tokens = Tokens(registry, authenticator.accounts)
         self._pages = Pages(registry, discovery, tokens)
         self._subresources = Subresources(registry, self._objects, tokens)
+        self._streams = Streams(registry, containers)
         self._impersonation = Impersonation(None if allows_all else rbac)
         self._reviews = Reviews(
             rbac,
@@ -133,6 +137,8 @@ class Application:
             raise failures.bad_request(text)
         if call.verb == "watch":
             return await self._watch(request, call, resource)
+        if target.subresource in _STREAMS:
+            return await self._stream(request, call, resource, target)
         if method in {"POST", "PUT", "PATCH", "DELETE"}:
             call.body = await _read_body(request)
             if not self._allows_all and method in {"PUT", "PATCH"}:
@@ -208,6 +214,16 @@ class Application:
         needs_namespace = resource.namespaced and not target.namespace
         if call.verb not in resource.verbs or (needs_namespace and call.verb in {"create", "deletecollection"}):
             raise failures.method_not_allowed()
+
+    async def _stream(
+        self, request: web.BaseRequest, call: Call, resource: Resource, target: ResourcePath
+    ) -> web.StreamResponse:
+        if target.subresource != "log":
+            await self._subresources.admit_connection(call, resource, target)
+            return await self._streams.open(request, call, resource, target)
+        if call.query.get("follow") in {"true", "1"}:
+            return await self._streams.follow(request, call, resource, target)
+        return await self._subresources.handle(call, resource, target)
 
     async def _admit_review(
         self, resource: Resource, namespace: str, document: Document, options: WriteOptions, /
@@ -291,6 +307,7 @@ def _check_custom_method(call: Call, target: ResourcePath) -> None:
 
 
 _DURATION = re.compile(r"[-+]?(?:0|(?:\d+(?:\.\d*)?|\.\d+)(?:ns|us|µs|ms|s|m|h))+|")
+_STREAMS = frozenset({"log", "exec", "attach"})
 _ITEM_VERBS = frozenset({"get", "update", "patch", "delete"})
 _REVIEW_GROUPS = frozenset({"authentication.k8s.io", "authorization.k8s.io"})
 

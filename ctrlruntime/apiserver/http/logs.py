@@ -125,8 +125,6 @@ def _since(call: Call, numbers: dict[str, int], now: float) -> float | None:
 
 
 def _cut(text: str, numbers: dict[str, int], stamp: str) -> str:
-    if text and not text.endswith("\n"):
-        text += "\n"
     lines = [stamp + line for line in text.splitlines(keepends=True)]
     if "tailLines" in numbers:
         lines = lines[len(lines) - min(numbers["tailLines"], len(lines)) :]

@@ -13,7 +13,7 @@ from ctrlruntime.apiserver.http.answers import document_answer
 from ctrlruntime.apiserver.http.bodies import read_tree
 from ctrlruntime.apiserver.http.calls import Call, ResourcePath
 from ctrlruntime.apiserver.http.evictions import Evictions
-from ctrlruntime.apiserver.http.logs import container_of, log_answer
+from ctrlruntime.apiserver.http.logs import log_answer
 from ctrlruntime.apiserver.http.objects import Objects
 from ctrlruntime.apiserver.http.options import delete_options, write_options
 from ctrlruntime.apiserver.http.scale import Scales
@@ -22,7 +22,7 @@ from ctrlruntime.apiserver.interfaces import Document
 from ctrlruntime.apiserver.registry import Registry, Resource, WriteOptions
 from ctrlruntime.errors import APIStatusError, BadRequest
 
-_NO_KUBELET = frozenset({"exec", "attach", "portforward", "proxy"})
+_NO_KUBELET = frozenset({"portforward", "proxy"})
 _LIKE_STATUS = frozenset({"status", "finalize", "approval", "ephemeralcontainers", "resize"})
 
 
@@ -67,7 +67,7 @@ class Subresources:
             pod = resource.tree(self._registry.record(resource, target.namespace, target.name))
             return log_answer(call, pod, self._now())
         if name in _NO_KUBELET:
-            await self._admit_connection(call, resource, target)
+            await self.admit_connection(call, resource, target)
             raise self._refusal(call, resource, target)
         if name == "binding":
             return await self.bind(call, resource, target.namespace, target.name, read_tree(call, "Binding"))
@@ -91,8 +91,6 @@ class Subresources:
     def _refusal(self, call: Call, resource: Resource, target: ResourcePath) -> APIStatusError:
         document = resource.tree(self._registry.record(resource, target.namespace, target.name))
         spec: Document = document.get("spec") or {}
-        if target.subresource in {"exec", "attach"}:
-            container_of(call, document)
         if resource.kind == "Pod" and target.subresource == "proxy" and not spec.get("nodeName"):
             return BadRequest("address not allowed")
         if resource.kind == "Pod" and not spec.get("nodeName"):
@@ -105,8 +103,8 @@ class Subresources:
         error = failures.plain_internal(message, 501)
         return APIStatusError.from_status({**error.status, "reason": "NotImplemented"})
 
-    async def _admit_connection(self, call: Call, resource: Resource, target: ResourcePath) -> None:
-        """Ask the webhooks about what is to be opened (`CONNECT`), though nothing runs that could be."""
+    async def admit_connection(self, call: Call, resource: Resource, target: ResourcePath) -> None:
+        """Ask the webhooks about what is to be opened (`CONNECT`)."""
         kind = _CONNECTIONS.get((resource.plural, target.subresource))
         if kind is None:
             return
