@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from servers import LONGEST_WAIT
 
 from ctrlruntime.certificates import Authority, KeyPair, make_authority
 from ctrlruntime.certwatcher import CertWatcher, check_key_pair
@@ -59,7 +60,7 @@ class Ticks:
             await self._waits.wait()
             self._waits.clear()
             self._gate.release()
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(LONGEST_WAIT):
             await self._waits.wait()
 
 

@@ -4,6 +4,7 @@ import asyncio
 import threading
 
 import pytest
+from servers import LONGEST_WAIT
 
 from ctrlruntime.healthz import Answer, Checks, UnhealthyError
 
@@ -83,7 +84,7 @@ async def test_an_async_check_has_a_time_limit():
     checks.add("slow", asyncio.Event().wait)
     checks.add("fine", well)
 
-    answer = await asyncio.wait_for(checks.answer(), 2)
+    answer = await asyncio.wait_for(checks.answer(), LONGEST_WAIT)
     assert "longer than 0.05 s" in str(answer.failures["slow"])
     assert answer.text == "[+]fine ok\n[-]slow failed: reason withheld\nhealthz check failed\n"
 
@@ -93,13 +94,13 @@ async def test_a_plain_check_that_blocks_holds_up_nobody_and_is_not_started_twic
     release, calls = threading.Event(), []
     checks.add("blocked", lambda: (calls.append(1), release.wait(10))[0])
 
-    first = await asyncio.wait_for(checks.answer(), 2)
-    second = await asyncio.wait_for(checks.answer(), 2)
+    first = await asyncio.wait_for(checks.answer(), LONGEST_WAIT)
+    second = await asyncio.wait_for(checks.answer(), LONGEST_WAIT)
 
     assert first.status == second.status == 500
     assert len(calls) == 1
     release.set()
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(LONGEST_WAIT):
         while (await checks.answer()).status != 200:  # noqa: ASYNC110 - a probe polls
             await asyncio.sleep(0.01)
 

@@ -7,6 +7,7 @@ import anyio
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from servers import LONGEST_WAIT
 
 from ctrlruntime.api.apps import v1 as apps
 from ctrlruntime.api.core import v1 as core
@@ -411,7 +412,7 @@ async def test_a_full_queue_drops_and_counts(writer, clock):
 
 
 async def until(event):
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(LONGEST_WAIT):
         await event.wait()
     event.clear()
 
@@ -441,7 +442,7 @@ async def test_what_is_queued_when_run_ends_is_still_written_and_later_events_ar
     await asyncio.sleep(0)
     writer.gate.set()
     with pytest.raises(asyncio.CancelledError):
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(LONGEST_WAIT):
             await task
     assert sorted(event["regarding"]["name"] for event in writer.created) == ["db", "web"]
     record(recorder)
@@ -475,7 +476,7 @@ async def test_the_last_flush_has_a_limit(recorder, writer):
 
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(LONGEST_WAIT):
             await task
     assert recorder.dropped == 2
 

@@ -7,6 +7,7 @@ import contextlib
 import json
 
 import pytest
+from servers import LONGEST_WAIT
 
 from ctrlruntime.cache.subscription import Subscription
 from ctrlruntime.errors import DecodeError
@@ -18,7 +19,6 @@ from ctrlruntime.predicate import Predicate
 from ctrlruntime.reconcile import Request
 from ctrlruntime.source import LOW_PRIORITY, Channel, EventChannel, Func, Kind
 
-SOON = 5.0
 QUICK = (0.01, 0.02)
 LEVELS = {INFO: "info", WARN: "warning", ERROR: "error"}
 
@@ -57,7 +57,7 @@ class Queue:
         self.keys.put_nowait(key)
 
     async def next(self):
-        return await asyncio.wait_for(self.keys.get(), SOON)
+        return await asyncio.wait_for(self.keys.get(), LONGEST_WAIT)
 
 
 class Informers:
@@ -101,7 +101,7 @@ class Started:
 
     async def wait_for_sync(self):
         self.informers.subscription.put_synced()
-        await asyncio.wait_for(self.source.wait_for_sync(), SOON)
+        await asyncio.wait_for(self.source.wait_for_sync(), LONGEST_WAIT)
 
 
 async def test_initial_list_and_unchanged_updates_are_low_priority_and_live_events_are_not():
@@ -172,7 +172,7 @@ async def test_synced_means_that_the_handler_has_seen_the_whole_initial_list():
         assert not waiting.done()
 
         it.informers.subscription.put_synced()
-        await asyncio.wait_for(waiting, SOON)
+        await asyncio.wait_for(waiting, LONGEST_WAIT)
 
 
 async def test_synced_waits_for_async_handlers_of_the_initial_list():
@@ -191,7 +191,7 @@ async def test_synced_waits_for_async_handlers_of_the_initial_list():
         assert not waiting.done()
 
         gate.set()
-        await asyncio.wait_for(waiting, SOON)
+        await asyncio.wait_for(waiting, LONGEST_WAIT)
 
     assert [key for key, *_ in it.queue.added] == [Request("ns", "a")]
 
@@ -300,7 +300,7 @@ async def test_a_handler_that_always_fails_is_given_up_with_an_error():
     with capture_logs() as logs:
         async with Started(enqueue_requests_from_map_func(function), retry_delays=(0.0, 0.0)) as it:
             it.put(create())
-            await asyncio.wait_for(given_up.wait(), SOON)
+            await asyncio.wait_for(given_up.wait(), LONGEST_WAIT)
 
     assert calls == 20
     assert [line["calls"] for line in logs if "event dropped" in line["event"]] == [20]
@@ -371,7 +371,7 @@ async def test_stop_ends_the_subscription_and_cancels_handlers_and_retries():
     before = asyncio.all_tasks()
     async with Started(enqueue_requests_from_map_func(function), retry_delays=(60.0, 60.0)) as it:
         it.put(create("fails"), create("hangs"))
-        await asyncio.wait_for(entered.wait(), SOON)
+        await asyncio.wait_for(entered.wait(), LONGEST_WAIT)
 
     assert it.informers.subscription.is_stopped
     assert asyncio.all_tasks() == before
@@ -453,7 +453,7 @@ async def test_put_waits_for_the_slowest_receiver_and_put_nowait_refuses():
     assert not waiting.done()
 
     await source.start(queue)
-    await asyncio.wait_for(waiting, SOON)
+    await asyncio.wait_for(waiting, LONGEST_WAIT)
 
     assert [(await queue.next()).name for _ in range(2)] == ["one", "two"]
     await source.stop()
@@ -465,7 +465,7 @@ async def test_a_stopped_receiver_holds_nobody_up():
     await channel.put(GenericEvent(snapshot("one")))
     waiting = asyncio.create_task(channel.put(GenericEvent(snapshot("two"))))
     await source.stop()
-    await asyncio.wait_for(waiting, SOON)
+    await asyncio.wait_for(waiting, LONGEST_WAIT)
 
 
 async def test_a_closed_channel_delivers_what_is_left_and_takes_no_more():
@@ -527,7 +527,7 @@ async def test_a_function_that_ran_for_long_is_called_again_after_the_first_dela
     source = Func(fail, retry_delays=(0.001, 60.0), clock=lambda: now[0])
     with capture_logs() as logs:
         await source.start(Queue())
-        await asyncio.wait_for(fifth.wait(), SOON)
+        await asyncio.wait_for(fifth.wait(), LONGEST_WAIT)
     await source.stop()
 
     first, second, third, fourth = (line["retryIn"] for line in logs)

@@ -9,6 +9,7 @@ import sys
 
 import pytest
 from feed import Feed
+from servers import LONGEST_WAIT
 
 from ctrlruntime.client.observers import CallObservers
 from ctrlruntime.controller.controller import Controller
@@ -58,7 +59,7 @@ async def running(reconcile, *triggers, tracing):
     controller.watch(Feed(A, *triggers))
     task = asyncio.create_task(controller.start())
     try:
-        await eventually(lambda: journal.history("web", A).runs, timeout=5.0, interval=0.001)
+        await eventually(lambda: journal.history("web", A).runs, timeout=LONGEST_WAIT, interval=0.001)
         yield
     finally:
         await controller.stop(0)
@@ -135,7 +136,7 @@ async def test_a_cancelled_reconcile_ends_its_span(provider, exporter):
     controller = Controller("web", reconcile, tracing=Tracing(provider))
     controller.watch(Feed(A, None))
     task = asyncio.create_task(controller.start())
-    await asyncio.wait_for(entered.wait(), 5.0)
+    await asyncio.wait_for(entered.wait(), LONGEST_WAIT)
     await controller.stop(0)
     await task
 

@@ -8,6 +8,7 @@ import subprocess
 import sys
 
 import pytest
+from servers import LONGEST_WAIT
 
 from ctrlruntime.apiserver import APIServer, Options, ServerThread
 from ctrlruntime.apiserver.command import main, options_from, parser
@@ -31,7 +32,7 @@ def test_the_command_says_ready_writes_the_kubeconfig_and_ends_on_sigterm(tmp_pa
         ready = line(process)
         config = json.loads(path.read_text())
         process.send_signal(signal.SIGTERM)
-        code = process.wait(20)
+        code = process.wait(LONGEST_WAIT)
 
     assert ready == f"ready {config['clusters'][0]['cluster']['server']}\n"
     assert config["users"][0]["user"] == {"token": "t0k"}
@@ -62,7 +63,7 @@ def test_ctrl_c_ends_it_with_code_0_too(tmp_path):
     ) as process:
         assert line(process).startswith("ready https://127.0.0.1:")
         process.send_signal(signal.SIGINT)
-        assert process.wait(20) == 0
+        assert process.wait(LONGEST_WAIT) == 0
 
 
 @pytest.mark.parametrize(
@@ -157,7 +158,7 @@ def test_data_of_the_command_outlives_it_with_its_address_and_its_token(tmp_path
             assert line(process).startswith("ready ")
             configs.append((tmp_path / "c").read_text())
             process.terminate()
-            assert process.wait(20) == 0
+            assert process.wait(LONGEST_WAIT) == 0
 
     assert configs[0] == configs[1]
 

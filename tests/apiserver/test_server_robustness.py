@@ -18,6 +18,7 @@ import pytest
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
+from servers import LONGEST_WAIT
 
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
 TYPES = ["application/json", "application/yaml", "application/vnd.kubernetes.protobuf"]
@@ -352,7 +353,7 @@ async def test_a_thousand_idle_watches_cost_little_and_all_are_told(api, ns, mak
             assert b"200 OK" in await reader.readuntil(b"\r\n\r\n")
             streams.append((reader, writer))
 
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(LONGEST_WAIT):
         await asyncio.gather(*(watch() for _ in range(1000)))
         assert psutil.Process().memory_info().rss - before < 900_000_000  # asyncio keeps 256 KiB for TLS, at both ends
         await asyncio.to_thread(api.made, f"/api/v1/{ns}/configmaps", make.config_map("heard"))

@@ -18,6 +18,7 @@ from contextlib import contextmanager
 from random import Random
 
 import pytest
+from servers import LONGEST_WAIT
 
 from ctrlruntime.apiserver import Options, ServerThread
 from ctrlruntime.apiserver.options import TokenUser
@@ -183,7 +184,7 @@ def test_a_killed_process_leaves_whole_turns_and_what_was_flushed(tmp_path):
     with subprocess.Popen([sys.executable, "-c", CHILD, str(tmp_path / "data")], stdout=subprocess.PIPE) as process:
         process.stdout.readline()
         process.send_signal(signal.SIGKILL)
-        process.wait(20)
+        process.wait(LONGEST_WAIT)
 
     objects, revision = left_in(tmp_path / "data")
     maps = {name[3] for name in objects if name[1] == "configmaps"}
@@ -650,7 +651,7 @@ def test_what_was_answered_outlives_a_kill(tmp_path):
         connection.close()
         wait_for(lambda: b"kept" in (tmp_path / "data-wal").read_bytes())
         process.kill()
-        process.wait(20)
+        process.wait(LONGEST_WAIT)
 
     objects, _ = left_in(tmp_path / "data")
     assert ("", "configmaps", "default", "kept") in objects

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from aiohttp import web
+from servers import LONGEST_WAIT
 
 from ctrlruntime.certificates import Authority, make_authority
 
@@ -86,7 +87,7 @@ class WebhookReceiver:
 
     def __enter__(self) -> Self:
         self._thread.start()
-        assert self._ready.wait(10)
+        assert self._ready.wait(LONGEST_WAIT)
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -6,6 +6,7 @@ import asyncio
 import json
 
 import pytest
+from servers import LONGEST_WAIT
 
 from ctrlruntime.api import Object, PartialObjectMetadata, Unstructured, apps, core
 from ctrlruntime.builder import new_controller_managed_by
@@ -22,8 +23,6 @@ from ctrlruntime.reconcile import Request
 from ctrlruntime.scheme import Scheme
 from ctrlruntime.source import Channel, EventChannel
 from ctrlruntime.testing.eventually import eventually
-
-SOON = 5.0
 
 
 class Memcached(Object, group="cache.example.com", version="v1alpha1"):
@@ -74,7 +73,7 @@ class Reconciler:
         self.calls.put_nowait(request)
 
     async def next(self):
-        return await asyncio.wait_for(self.calls.get(), SOON)
+        return await asyncio.wait_for(self.calls.get(), LONGEST_WAIT)
 
 
 def snapshot(name, *, version="1", generation=1, owners=()):
@@ -103,7 +102,7 @@ class Running:
     async def __aenter__(self):
         self.task = asyncio.create_task(self.controller.start())
         await eventually(
-            lambda: all(watch.is_synced for watch in self.controller.watches), timeout=SOON, interval=0.001
+            lambda: all(watch.is_synced for watch in self.controller.watches), timeout=LONGEST_WAIT, interval=0.001
         )
         return self
 
@@ -126,7 +125,9 @@ async def test_for_enqueues_the_object_and_owns_its_controller():
     async with Running(new_controller_managed_by(manager).for_(Memcached).owns(apps.Deployment), manager) as it:
         it.put(Memcached, CreateEvent(snapshot("own")))
         assert await it.next() == Request("ns", "own")
-        assert await eventually(lambda: manager.journal.history("memcached", Request("ns", "own")).runs, timeout=SOON)
+        assert await eventually(
+            lambda: manager.journal.history("memcached", Request("ns", "own")).runs, timeout=LONGEST_WAIT
+        )
 
         it.put(apps.Deployment, CreateEvent(snapshot("other", owners=[(*OURS, "not-controller", None)])))
         it.put(apps.Deployment, CreateEvent(snapshot("child", owners=[(*OURS, "parent", True)])))

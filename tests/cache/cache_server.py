@@ -7,6 +7,8 @@ import json
 from contextlib import aclosing, asynccontextmanager, contextmanager
 from dataclasses import replace
 
+from servers import LONGEST_WAIT
+
 from ctrlruntime.api.kind import GroupVersionKind
 from ctrlruntime.cache.informer import Informer
 from ctrlruntime.cache.reflector import Listed, Reflector, Replaced, WatchOptions
@@ -17,7 +19,6 @@ from ctrlruntime.log.output import sink
 from ctrlruntime.rest.collection import Page
 from ctrlruntime.rest.watch import Frame
 
-SOON = 5.0
 LEVELS = {INFO: "info", WARN: "warning", ERROR: "error"}
 KIND = GroupVersionKind("", "v1", "Thing")
 PAGES = WatchOptions(streaming_list=False)
@@ -151,7 +152,7 @@ async def whole(updates):
 async def take(reflector, count):
     """Return the first `count` updates, a list counted as one."""
     taken = []
-    async with asyncio.timeout(SOON), aclosing(reflector.updates()) as pages, aclosing(whole(pages)) as updates:
+    async with asyncio.timeout(LONGEST_WAIT), aclosing(reflector.updates()) as pages, aclosing(whole(pages)) as updates:
         async for update in updates:
             taken.append(update)
             if len(taken) == count:
@@ -180,20 +181,20 @@ async def running(informer):
         yield task
     finally:
         informer.stop()
-        async with asyncio.timeout(SOON):
+        async with asyncio.timeout(LONGEST_WAIT):
             await task
 
 
 async def until(informer, condition):
     """Wait until `condition()` holds, looking after each update."""
-    async with asyncio.timeout(SOON):
+    async with asyncio.timeout(LONGEST_WAIT):
         while not condition():
             await informer.changed()
 
 
 async def eventually(condition):
     """Let others run until `condition()` holds."""
-    async with asyncio.timeout(SOON):
+    async with asyncio.timeout(LONGEST_WAIT):
         while not condition():  # noqa: ASYNC110 - what is waited for has no event of its own
             await asyncio.sleep(0)
 

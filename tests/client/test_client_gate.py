@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 
 import pytest
+from servers import LONGEST_WAIT
 
 from ctrlruntime.api.kind import GroupVersionKind
 from ctrlruntime.api.metadata import Metadata
@@ -13,7 +14,6 @@ from ctrlruntime.client.marks import WHOLE, Listing
 from ctrlruntime.errors import ServiceUnavailable, StaleReadError
 from ctrlruntime.metrics import ClientMetrics
 
-SOON = 5.0
 THING = GroupVersionKind("example.com", "v1", "Thing")
 OTHER = GroupVersionKind("example.com", "v1", "Other")
 
@@ -66,7 +66,7 @@ def view():
 
 
 def gate_of(view, **options):
-    gate = Gate(**{"wait": SOON, **options})
+    gate = Gate(**{"wait": LONGEST_WAIT, **options})
     gate.watch_views(lambda kind: [view] if kind == ("example.com", "Thing") else [])
     return gate
 
@@ -89,7 +89,7 @@ async def started(coroutine):
 
 
 async def outcome(task):
-    return await asyncio.wait_for(task, SOON)
+    return await asyncio.wait_for(task, LONGEST_WAIT)
 
 
 # --- waiting ------------------------------------------------------------------------------------------------------------

@@ -115,7 +115,7 @@ class Operator:
     def stop(self, number: int = signal.SIGTERM) -> int:
         if self.process.poll() is None:
             self.process.send_signal(number)
-        return self.process.wait(timeout=120)
+        return self.process.wait(timeout=LONGEST_WAIT)
 
     def assert_a_clean_end(self) -> None:
         assert self.stop() == 0

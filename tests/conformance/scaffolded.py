@@ -17,7 +17,7 @@ from typing import Any
 
 import yaml
 from forked import CTRL, Forked, Forks
-from servers import free_port
+from servers import LONGEST_WAIT, free_port
 
 from ctrlruntime.certificates import make_authority
 from ctrlruntime.testing import Environment, eventually
@@ -30,7 +30,7 @@ SETUP = "\n\ndef setup_with_manager(mgr: ctrl.Manager) -> None:\n    {}\n"
 def unpacked_wheel(folder: Path) -> Path:
     """Build the wheel and return the folder it is unpacked in, to be put first on the module path."""
     build = [sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", str(folder)]
-    subprocess.run(build, cwd=ROOT, check=True, capture_output=True, timeout=120)
+    subprocess.run(build, cwd=ROOT, check=True, capture_output=True, timeout=LONGEST_WAIT)
     (wheel,) = folder.glob("*.whl")
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(folder / "site")
@@ -174,7 +174,7 @@ class InCluster:
             return 0
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
-        return self.process.wait(timeout=120)
+        return self.process.wait(timeout=LONGEST_WAIT)
 
     def _deployment(self) -> dict[str, Any]:
         return self.request(

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 import pytest_asyncio
 from apply_sequences import definition
+from servers import LONGEST_WAIT
 from test_builtin_kinds import Client, both, normalised
 
 from ctrlruntime.testing import Environment, eventually
@@ -451,7 +452,7 @@ async def judged(both: tuple[Environment, Environment, str]) -> AsyncIterator[tu
     def is_served() -> bool:
         return Client(real).send("GET", changed_object("gizmos", namespace)[0])[0] == 200
 
-    assert await eventually(is_served, timeout=120, interval=0.2)
+    assert await eventually(is_served, timeout=LONGEST_WAIT, interval=0.2)
     for server in (embedded, real):
         for path, body in policies(namespace):
             code, _, answer = Client(server).send("POST", path, body)
@@ -464,7 +465,7 @@ async def judged(both: tuple[Environment, Environment, str]) -> AsyncIterator[tu
         scaled = Client(real).send(*requests("scale", namespace)[-1])
         return changed[2]["data"].get("b") == "changedx" and kept[0] == 201 and scaled[0] != 200
 
-    assert await eventually(all_act, timeout=120, interval=0.2)
+    assert await eventually(all_act, timeout=LONGEST_WAIT, interval=0.2)
     yield embedded, real, namespace
     for server in (embedded, real):
         for path, body in policies(namespace):

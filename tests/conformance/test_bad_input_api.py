@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from loose_definitions import loose_definition
 from pydantic import Field
+from servers import LONGEST_WAIT
 
 import ctrlruntime as ctrl
 from ctrlruntime.api import core, meta
@@ -22,7 +23,6 @@ from ctrlruntime.rest.credentials import StaticToken
 from ctrlruntime.rest.tls import TLSConfig
 from ctrlruntime.testing import Environment, eventually
 
-SOON = 10.0
 LEVELS = {INFO: "info", WARN: "warning", ERROR: "error"}
 GROUP = f"bad-{secrets.token_hex(3)}.example.com"
 
@@ -116,7 +116,7 @@ async def test_a_definition_that_is_missing_at_the_start(server, make, namespace
 
     async with running(mgr):
         # The other controller works, and the line that says what to install is there.
-        await eventually(lambda: "other" in others.names, timeout=SOON)
+        await eventually(lambda: "other" in others.names, timeout=LONGEST_WAIT)
         line = await eventually(lambda: next((line for line in logs if "not served" in line["event"]), None))
         assert line["level"] == "warning"
         assert "does not serve Gadget" in line["error"]
@@ -190,7 +190,7 @@ async def test_an_object_that_does_not_fit_its_class(server, make, namespace, lo
     loose = ctrl.Unstructured.of(f"{GROUP}/v1", "Gadget")
     try:
         async with running(mgr):
-            await eventually(lambda: sizes.get("good") == 3, timeout=SOON)
+            await eventually(lambda: sizes.get("good") == 3, timeout=LONGEST_WAIT)
             key = ctrl.NamespacedName(namespace, "bad")
             with pytest.raises(DecodeError, match=r"Gadget .*/bad does not fit the class Gadget: spec\.size: .*'many'"):
                 await mgr.client.get(Gadget, key)
@@ -228,7 +228,7 @@ async def test_a_predicate_that_raises(server, make, namespace, logs):
 
     async with running(mgr):
         # It counts as a yes: a reconcile too many is better than one too few.
-        await eventually(lambda: "any" in seen.names, timeout=SOON)
+        await eventually(lambda: "any" in seen.names, timeout=LONGEST_WAIT)
         line = await eventually(lambda: next((line for line in logs if "predicate" in line["event"]), None))
         assert line["level"] in {"warning", "error"}
         assert "no luck" in str(line)

@@ -6,10 +6,11 @@ import asyncio
 import time
 import urllib.request
 
+from servers import LONGEST_WAIT
+
 import ctrlruntime as ctrl
 from ctrlruntime.api import coordination, core, meta
 
-SOON = 30.0
 BLOCKED = 3.0
 
 
@@ -50,13 +51,13 @@ async def test_blocking_costs_no_lease_no_probe_and_no_watch(server, namespace):
 
     ctrl.new_controller_managed_by(mgr).for_(core.ConfigMap).complete(reconcile)
     async with ctrl.running(mgr):
-        await asyncio.wait_for(mgr.elected.wait(), SOON)
+        await asyncio.wait_for(mgr.elected.wait(), LONGEST_WAIT)
         await mgr.client.create(config_map(namespace, "blocks"))
-        while await asyncio.wait_for(seen.get(), SOON) != "blocks":
+        while await asyncio.wait_for(seen.get(), LONGEST_WAIT) != "blocks":
             pass
         lists = mgr.metrics.cache("ConfigMap.v1").relists
         await mgr.client.create(config_map(namespace, "after"))
-        while await asyncio.wait_for(seen.get(), SOON) != "after":
+        while await asyncio.wait_for(seen.get(), LONGEST_WAIT) != "after":
             pass
         lease = await mgr.api_reader.get(coordination.Lease, ctrl.NamespacedName(namespace, "blocking"))
         assert (lease.spec.holder_identity, lease.spec.lease_transitions) == ("me", 0)

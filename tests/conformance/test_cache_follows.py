@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 from pydantic import Field
+from servers import LONGEST_WAIT
 
 from ctrlruntime.api import core, meta
 from ctrlruntime.api.metadata import NamespacedName
@@ -25,7 +26,6 @@ from ctrlruntime.rest.transport import Transport
 from ctrlruntime.scheme import Scheme
 from ctrlruntime.testing import eventually
 
-SOON = 15.0
 PAGED, STREAMED = (WatchOptions(streaming_list=streamed, timeout=(2.0, 3.0)) for streamed in (False, True))
 ConfigMapMetadata = PartialObjectMetadata.of(core.ConfigMap)
 
@@ -94,7 +94,7 @@ def config_map(namespace, name, **more):
 
 async def next_event(subscription, name):
     """Return the next event of the object with this name: kube-controller-manager writes a ConfigMap of its own at any time."""
-    async with asyncio.timeout(SOON):
+    async with asyncio.timeout(LONGEST_WAIT):
         while (event := await subscription.get()).meta.name != name:
             pass
     return event
@@ -147,7 +147,7 @@ async def test_changes_arrive_in_order_over_several_watches(server, namespace, w
             async def has_begun_another(reflector=reflector, watches=watches):
                 return reflector.watches > watches
 
-            await eventually(has_begun_another, timeout=SOON)  # the watch ended; nothing may be lost in between
+            await eventually(has_begun_another, timeout=LONGEST_WAIT)  # the watch ended; nothing may be lost in between
         await made.api.delete(first)
         event = await next_event(subscription, "first")
         assert isinstance(event, DeleteEvent)
@@ -191,8 +191,8 @@ async def test_a_crd_installed_late_is_found_and_read(server, namespace):
                 except NoMatchError:  # discovery is asked again after a moment
                     return None
 
-            await eventually(is_created, timeout=SOON)
-            event = await asyncio.wait_for(subscription.get(), 20)
+            await eventually(is_created, timeout=LONGEST_WAIT)
+            event = await asyncio.wait_for(subscription.get(), LONGEST_WAIT)
             assert event.object.spec.size == 3
             assert (await made.cache.get(Sprocket, NamespacedName(namespace, "one"))).spec.size == 3
         finally:
@@ -200,7 +200,7 @@ async def test_a_crd_installed_late_is_found_and_read(server, namespace):
                 server.connection.request, "DELETE",
                 "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/sprockets.cache-tests.example.com",
             )  # fmt: skip
-        event = await asyncio.wait_for(subscription.get(), 20)
+        event = await asyncio.wait_for(subscription.get(), LONGEST_WAIT)
         assert isinstance(event, DeleteEvent)
 
 
@@ -214,7 +214,7 @@ async def test_a_set_of_namespaces_holds_those_and_no_others(server, namespace, 
             return {item.key for item in (await made.cache.list(core.ConfigMap)).metadata if item.name == "here"}
 
         both = {NamespacedName(namespace, "here"), NamespacedName(second, "here")}
-        async with asyncio.timeout(SOON):
+        async with asyncio.timeout(LONGEST_WAIT):
             while await found() != both:
                 await made.informer("ConfigMap").changed()
         assert [item.name for item in (await made.cache.list(core.ConfigMap, namespace=second)).metadata if item.name == "here"] == ["here"]  # fmt: skip
@@ -282,7 +282,7 @@ async def test_a_forbidden_kind_is_told_at_once_and_read_once_it_is_permitted(se
     rbac = f"/apis/rbac.authorization.k8s.io/v1/namespaces/{namespace}"
     async with cluster(server, path, namespaces=[namespace]) as made:
         with pytest.raises(Forbidden, match="configmaps is forbidden"):
-            await asyncio.wait_for(made.cache.list(core.ConfigMap), SOON)
+            await asyncio.wait_for(made.cache.list(core.ConfigMap), LONGEST_WAIT)
         assert "forbidden" in made.cache.unsynced()["v1, Kind=ConfigMap"]
 
         await asyncio.to_thread(connection.request, "POST", f"{rbac}/roles", {
@@ -295,7 +295,7 @@ async def test_a_forbidden_kind_is_told_at_once_and_read_once_it_is_permitted(se
             "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": f"cache-{namespace}"}],
         })  # fmt: skip
 
-        await asyncio.wait_for(made.informer("ConfigMap").wait_for_sync(), 20)
+        await asyncio.wait_for(made.informer("ConfigMap").wait_for_sync(), LONGEST_WAIT)
         assert made.cache.unsynced() == {}
         assert await made.cache.list(core.ConfigMap) is not None
 

@@ -6,12 +6,11 @@ import asyncio
 import re
 
 import aiohttp
+from servers import LONGEST_WAIT
 
 import ctrlruntime as ctrl
 from ctrlruntime.api import core, meta, rbac
 from ctrlruntime.testing import eventually
-
-LIMIT = 60
 
 
 async def test_a_kind_that_may_not_be_watched_makes_the_probe_fail_until_it_may(server, namespace, tmp_path):
@@ -32,7 +31,7 @@ async def test_a_kind_that_may_not_be_watched_makes_the_probe_fail_until_it_may(
     ctrl.new_controller_managed_by(mgr).for_(core.ConfigMap).complete(reconcile)
     admin = ctrl.Cluster(ctrl.get_config(str(server.kubeconfig_path)))
 
-    async with ctrl.running(mgr), asyncio.timeout(LIMIT), aiohttp.ClientSession() as session:
+    async with ctrl.running(mgr), asyncio.timeout(LONGEST_WAIT), aiohttp.ClientSession() as session:
 
         async def readyz():
             async with session.get(f"http://127.0.0.1:{mgr.health_probe_address.port}/readyz?verbose") as answer:
@@ -43,7 +42,7 @@ async def test_a_kind_that_may_not_be_watched_makes_the_probe_fail_until_it_may(
         async def is_unready():
             return (await readyz())[0] == 500
 
-        await eventually(is_unready, timeout=LIMIT)
+        await eventually(is_unready, timeout=LONGEST_WAIT)
         assert re.search(r"\[-\]caches failed: .*ConfigMap: no activity for \d+ s \(.*forbidden", (await readyz())[1])
 
         role = rbac.Role(metadata=meta.ObjectMeta(name="silent", namespace=namespace))
@@ -59,8 +58,8 @@ async def test_a_kind_that_may_not_be_watched_makes_the_probe_fail_until_it_may(
         async def is_ready():
             return (await readyz())[0] == 200
 
-        await eventually(is_ready, timeout=LIMIT)
-        await asyncio.wait_for(started.wait(), LIMIT)
+        await eventually(is_ready, timeout=LONGEST_WAIT)
+        await asyncio.wait_for(started.wait(), LONGEST_WAIT)
         for _ in range(30):  # over several watches, each of which ends and is begun anew
             assert await is_ready()
             await asyncio.sleep(0.1)

@@ -8,13 +8,13 @@ import contextlib
 import pytest
 from loose_definitions import loose_definition
 from pydantic import Field
+from servers import LONGEST_WAIT
 
 import ctrlruntime as ctrl
 from ctrlruntime.api import core, meta, rbac
 from ctrlruntime.errors import CtrlError, Forbidden
 from ctrlruntime.testing import eventually
 
-LIMIT = 90
 GROUP = "restored-tests.example.com"
 WATCH = ctrl.cache.WatchOptions(timeout=(1.0, 2.0), timeout_grace=1.0, missing_kind_retry_interval=0.5)
 
@@ -51,7 +51,7 @@ async def working(config, namespace, *kinds):
     seen = {kind: Seen(mgr.client, kind) for kind in kinds}
     for kind in kinds:
         ctrl.new_controller_managed_by(mgr).for_(kind).complete(seen[kind])
-    async with ctrl.running(mgr), asyncio.timeout(LIMIT):
+    async with ctrl.running(mgr), asyncio.timeout(LONGEST_WAIT):
         yield mgr, seen
 
 
@@ -71,19 +71,19 @@ async def test_a_crd_is_removed_and_restored_while_the_manager_runs(server, name
                         return False
                     return True
 
-                await eventually(is_created, timeout=LIMIT)
-                await eventually(lambda: seen[kind].found.get(name), timeout=LIMIT)
+                await eventually(is_created, timeout=LONGEST_WAIT)
+                await eventually(lambda: seen[kind].found.get(name), timeout=LONGEST_WAIT)
 
             await create(Lever, "one")
 
             await asyncio.to_thread(server.uninstall_crds, [f"levers.{GROUP}"])
             await create(core.ConfigMap, "meanwhile")
-            await eventually(lambda: any("Lever" in kind for kind in failing(mgr)), timeout=LIMIT)
+            await eventually(lambda: any("Lever" in kind for kind in failing(mgr)), timeout=LONGEST_WAIT)
 
             await asyncio.to_thread(server.install_crds, [LEVERS])
             await create(Lever, "two")
             # kube-apiserver ends the watches of a removed CRD after one second, whether or not it has sent the deletions.
-            await eventually(lambda: seen[Lever].found["one"] is None, timeout=LIMIT)
+            await eventually(lambda: seen[Lever].found["one"] is None, timeout=LONGEST_WAIT)
             assert {item.name for item in (await mgr.client.list(Lever)).metadata} == {"two"}
             await create(core.ConfigMap, "later")
             assert failing(mgr) == {}
@@ -125,21 +125,21 @@ async def test_a_permission_is_removed_and_restored_while_the_manager_runs(serve
     try:
         async with working(ctrl.get_config(str(kubeconfig)), namespace, core.ConfigMap, core.Secret) as (mgr, seen):
             await create(core.Secret, "one")
-            await eventually(lambda: seen[core.Secret].found.get("one"), timeout=LIMIT)
+            await eventually(lambda: seen[core.Secret].found.get("one"), timeout=LONGEST_WAIT)
 
             await api.delete(rbac.RoleBinding(metadata=meta.ObjectMeta(name="secrets", namespace=namespace)))
-            await eventually(lambda: any("Secret" in kind for kind in failing(mgr)), timeout=LIMIT)
+            await eventually(lambda: any("Secret" in kind for kind in failing(mgr)), timeout=LONGEST_WAIT)
             assert all(isinstance(error, Forbidden) for error in failing(mgr).values())
             await create(core.Secret, "two")
             await create(core.ConfigMap, "meanwhile")
-            await eventually(lambda: seen[core.ConfigMap].found.get("meanwhile"), timeout=LIMIT)
+            await eventually(lambda: seen[core.ConfigMap].found.get("meanwhile"), timeout=LONGEST_WAIT)
             assert "two" not in seen[core.Secret].found
             informer = next(found for gvk, found in mgr.cache.informers().items() if gvk.kind == "Secret")
             (reflector,) = informer._reflectors.values()
             lists = reflector.relists
 
             await bind("secrets")
-            await eventually(lambda: seen[core.Secret].found.get("two"), timeout=LIMIT)
+            await eventually(lambda: seen[core.Secret].found.get("two"), timeout=LONGEST_WAIT)
             assert failing(mgr) == {}
             assert reflector.relists == lists  # the watch was resumed where it was
     finally:
@@ -154,7 +154,7 @@ async def test_a_kind_that_comes_late_is_started_without_a_restart(server, names
         config = ctrl.get_config(str(server.kubeconfig_path))
         async with working(config, namespace, Lever, core.ConfigMap) as (mgr, seen):
             await mgr.client.create(core.ConfigMap(metadata=meta.ObjectMeta(name="first", namespace=namespace)))
-            await eventually(lambda: seen[core.ConfigMap].found.get("first"), timeout=LIMIT)
+            await eventually(lambda: seen[core.ConfigMap].found.get("first"), timeout=LONGEST_WAIT)
             if late:
                 assert "Lever" in str(failing(mgr))
                 await asyncio.to_thread(server.install_crds, [LEVERS])
@@ -163,7 +163,7 @@ async def test_a_kind_that_comes_late_is_started_without_a_restart(server, names
                 with contextlib.suppress(CtrlError):
                     return await mgr.client.create(Lever(metadata=meta.ObjectMeta(name="one", namespace=namespace)))
 
-            await eventually(is_created, timeout=LIMIT)
-            await eventually(lambda: seen[Lever].found.get("one"), timeout=LIMIT)
+            await eventually(is_created, timeout=LONGEST_WAIT)
+            await eventually(lambda: seen[Lever].found.get("one"), timeout=LONGEST_WAIT)
     finally:
         await asyncio.to_thread(server.uninstall_crds, [f"levers.{GROUP}"])

@@ -5,13 +5,12 @@ from __future__ import annotations
 import asyncio
 
 import pytest
+from servers import LONGEST_WAIT
 
 import ctrlruntime as ctrl
 from ctrlruntime.api import core, meta
 from ctrlruntime.errors import NamespaceNotCachedError, NotFound, ObjectNotCachedError
 from ctrlruntime.testing import eventually
-
-LIMIT = 120
 
 
 @pytest.fixture
@@ -57,9 +56,9 @@ async def test_namespaces_come_and_go_while_a_controller_works(server, three):
     ctrl.new_controller_managed_by(mgr).for_(core.ConfigMap).named("scopes").complete(seen)
     for name in three:
         await mgr.api_reader.create(config_map(name, "mine"))
-    async with ctrl.running(mgr), asyncio.timeout(LIMIT):
+    async with ctrl.running(mgr), asyncio.timeout(LONGEST_WAIT):
         await mgr.client.list(core.Service)
-        await eventually(lambda: (one, "mine") in seen.requests, timeout=LIMIT)
+        await eventually(lambda: (one, "mine") in seen.requests, timeout=LONGEST_WAIT)
         informer = next(found for gvk, found in mgr.cache.informers().items() if gvk.kind == "ConfigMap")
         kept = next(iter(informer._reflectors.values()))
         watches = kept.watches
@@ -86,7 +85,7 @@ async def test_namespaces_come_and_go_while_a_controller_works(server, three):
         seen.requests.clear()
         await mgr.client.create(config_map(two, "later"))
         await mgr.client.create(config_map(one, "later"))
-        await eventually(lambda: (one, "later") in seen.requests, timeout=LIMIT)
+        await eventually(lambda: (one, "later") in seen.requests, timeout=LONGEST_WAIT)
         assert (two, "later") not in seen.requests
         assert kept in informer._reflectors.values()
         assert kept.watches <= watches + 1  # it may have ended by itself meanwhile
@@ -106,8 +105,8 @@ async def test_namespaces_are_followed_by_their_labels(server, three):
         await mgr.client.patch(core.Namespace(metadata=meta.ObjectMeta(name=name)), patch)
 
     await label(one, "a")
-    async with ctrl.running(mgr), asyncio.timeout(LIMIT):
-        await eventually(lambda: (one, "mine") in seen.requests, timeout=LIMIT)
+    async with ctrl.running(mgr), asyncio.timeout(LONGEST_WAIT):
+        await eventually(lambda: (one, "mine") in seen.requests, timeout=LONGEST_WAIT)
         assert mgr.cache.namespaces == {one}
 
         await label(two, "a")
@@ -129,7 +128,7 @@ async def test_namespaces_are_followed_by_their_labels(server, three):
 async def test_a_miss_in_a_selection_is_told_from_a_missing_object(server, namespace):
     options = {core.ConfigMap: ctrl.cache.ByObject(labels="app=shown")}
     mgr = manager(server, namespaces=[namespace], by_object=options)
-    async with ctrl.running(mgr), asyncio.timeout(LIMIT):
+    async with ctrl.running(mgr), asyncio.timeout(LONGEST_WAIT):
         await mgr.client.create(config_map(namespace, "shown", app="shown"))
         await mgr.client.create(config_map(namespace, "hidden"))
         shown, hidden, none = (ctrl.NamespacedName(namespace, name) for name in ("shown", "hidden", "none"))
@@ -147,7 +146,7 @@ async def test_a_miss_in_a_selection_is_told_from_a_missing_object(server, names
 async def test_a_kind_nobody_watches_is_read_live_where_that_is_declared_and_no_watch_begins(server, namespace):
     mgr = manager(server, namespaces=[namespace], on_missing_informer="live")
     calls = Calls(mgr)
-    async with ctrl.running(mgr), asyncio.timeout(LIMIT):
+    async with ctrl.running(mgr), asyncio.timeout(LONGEST_WAIT):
         await mgr.client.create(config_map(namespace, "live"))
 
         assert (await mgr.client.get(core.ConfigMap, ctrl.NamespacedName(namespace, "live"))).metadata.name == "live"
@@ -158,7 +157,7 @@ async def test_a_kind_nobody_watches_is_read_live_where_that_is_declared_and_no_
 
 async def test_a_kind_removed_ends_its_watch_and_frees_it_while_others_go_on(server, namespace):
     mgr = manager(server, namespaces=[namespace])
-    async with ctrl.running(mgr), asyncio.timeout(LIMIT):
+    async with ctrl.running(mgr), asyncio.timeout(LONGEST_WAIT):
         await mgr.client.list(core.ConfigMap)
         await mgr.client.list(core.Service)
         informers = {gvk.kind: informer for gvk, informer in mgr.cache.informers().items()}

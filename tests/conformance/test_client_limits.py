@@ -6,12 +6,11 @@ import asyncio
 import dataclasses
 
 import psutil
+from servers import LONGEST_WAIT
 
 import ctrlruntime as ctrl
 from ctrlruntime.api import core, meta
 from ctrlruntime.leaderelection import LeaseConnection
-
-LIMIT = 60
 
 
 def connections(host: str) -> int:
@@ -25,7 +24,7 @@ def connections(host: str) -> int:
 async def test_many_writes_at_once_share_a_few_connections_beside_the_watches(server, namespace):
     config = dataclasses.replace(ctrl.get_config(str(server.kubeconfig_path)), max_connections=5)
     mgr = ctrl.new_manager(config, cache=ctrl.CacheOptions(namespaces=[namespace]), metrics_bind_address="0")
-    async with ctrl.running(mgr), asyncio.timeout(LIMIT):
+    async with ctrl.running(mgr), asyncio.timeout(LONGEST_WAIT):
         kinds = (core.ConfigMap, core.Secret, core.Service, core.Pod, core.ServiceAccount, core.Endpoints)
         for kind in kinds:  # more watches than the bound
             await mgr.client.list(kind)

@@ -5,6 +5,7 @@ import dataclasses
 
 import pytest
 from pydantic import Field
+from servers import LONGEST_WAIT
 
 from ctrlruntime.api import apps, authentication, coordination, core, meta, policy
 from ctrlruntime.api.autoscaling import v1 as autoscaling_v1
@@ -332,7 +333,7 @@ async def test_a_watch_yields_changes_of_its_kind(client, namespace):
     await client.delete(obj)
 
     seen = []
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(LONGEST_WAIT):
         async for event in client.watch(
             core.ConfigMap, namespace=namespace, fields="metadata.name=a", resource_version=start
         ):
@@ -344,7 +345,7 @@ async def test_a_watch_yields_changes_of_its_kind(client, namespace):
 
 
 async def test_a_watch_ends_with_its_length(client, namespace):
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(LONGEST_WAIT):
         events = [event async for event in client.watch(Widget, namespace=namespace, timeout=1)]
 
     assert [event for event in events if event.type != "BOOKMARK"] == []

@@ -11,15 +11,13 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from servers import LONGEST_WAIT
 
 from ctrlruntime.apiserver.behaviour import PREFIX
 from ctrlruntime.errors import APIStatusError, NotFound, TooManyRequests
 from ctrlruntime.testing import Environment, eventually
 
 pytestmark = pytest.mark.usefixtures("nodes")
-
-PATIENCE = 30.0
-"""Seconds; the real controllers wait here and there."""
 
 
 class Room:
@@ -63,7 +61,7 @@ class Room:
             found = await self.get(kind, name)
             return found if is_met(found) else None
 
-        return await eventually(look, timeout=PATIENCE)
+        return await eventually(look, timeout=LONGEST_WAIT)
 
     async def until_gone(self, kind: str, name: str) -> None:
         async def is_gone() -> bool:
@@ -73,14 +71,14 @@ class Room:
                 return True
             return False
 
-        await eventually(is_gone, timeout=PATIENCE)
+        await eventually(is_gone, timeout=LONGEST_WAIT)
 
     async def until_count(self, kind: str, count: int) -> list[dict[str, Any]]:
         async def look() -> list[dict[str, Any]] | None:
             found = await self.list(kind)
             return (found or [{}]) if len(found) == count else None
 
-        return await eventually(look, timeout=PATIENCE)
+        return await eventually(look, timeout=LONGEST_WAIT)
 
     async def told(self, kind: str) -> set[tuple[str, str, str]]:
         """Type, reason and message of the events about objects of a kind; random suffixes are `*`."""
@@ -150,7 +148,7 @@ async def test_dependent_of_an_owner_that_never_was_goes(room):
 async def test_orphans_stay_without_the_reference(room):
     parent = await room.create("v1/configmaps", "parent")
     await room.create("v1/configmaps", "child", meta={"ownerReferences": [owner(parent)]})
-    await eventually(lambda: room.get("v1/configmaps", "child"), timeout=PATIENCE)
+    await eventually(lambda: room.get("v1/configmaps", "child"), timeout=LONGEST_WAIT)
 
     await room.delete("v1/configmaps", "parent", "Orphan")
 
@@ -183,7 +181,7 @@ async def test_namespace_waits_for_what_is_held_in_it_and_takes_nothing_new(room
         found = await room.call("GET", f"/api/v1/namespaces/{name}")
         return found if ("NamespaceFinalizersRemaining", "True", "SomeFinalizersRemain") in conditions(found) else None
 
-    terminating = await eventually(remains, timeout=PATIENCE)
+    terminating = await eventually(remains, timeout=LONGEST_WAIT)
     assert terminating["status"]["phase"] == "Terminating"
     texts = {c["type"]: c["message"] for c in terminating["status"]["conditions"]}
     assert texts["NamespaceFinalizersRemaining"] == (
@@ -201,7 +199,7 @@ async def test_namespace_waits_for_what_is_held_in_it_and_takes_nothing_new(room
             return True
         return False
 
-    await eventually(is_gone, timeout=PATIENCE)
+    await eventually(is_gone, timeout=LONGEST_WAIT)
 
 
 async def test_default_service_account_and_root_ca_come_back(room):
@@ -210,8 +208,8 @@ async def test_default_service_account_and_root_ca_come_back(room):
     for kind, name in (("v1/serviceaccounts", "default"), ("v1/configmaps", "kube-root-ca.crt")):
         await room.delete(kind, name)
 
-    await eventually(lambda: _present(room, "v1/serviceaccounts", "default"), timeout=PATIENCE)
-    after = await eventually(lambda: _present(room, "v1/configmaps", "kube-root-ca.crt"), timeout=PATIENCE)
+    await eventually(lambda: _present(room, "v1/serviceaccounts", "default"), timeout=LONGEST_WAIT)
+    after = await eventually(lambda: _present(room, "v1/configmaps", "kube-root-ca.crt"), timeout=LONGEST_WAIT)
     assert after["data"] == before["data"]
     assert after["metadata"]["uid"] != before["metadata"]["uid"]
 
@@ -491,7 +489,7 @@ async def test_service_gets_a_slice_and_endpoints(room):
         found = [s for s in slices if s.get("endpoints") and s["endpoints"][0]["conditions"]["ready"]]
         return found[0] if found else None
 
-    found = await eventually(ready, timeout=PATIENCE)
+    found = await eventually(ready, timeout=LONGEST_WAIT)
     assert found["metadata"]["labels"] == {
         "q": "r",
         "kubernetes.io/service-name": "s",

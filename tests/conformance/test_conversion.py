@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 
 import pytest
 from pydantic import Field
+from servers import LONGEST_WAIT
 from webhook_bench import MUTATING, Bench, WebhookReceiver, json_patch
 from webhook_receiver import Raw, Received
 
@@ -123,7 +124,7 @@ class Kind:
 
         thread = threading.Thread(target=run)
         thread.start()
-        assert ready.wait(10)
+        assert ready.wait(LONGEST_WAIT)
         return thread
 
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import bundles
 import pytest
+from servers import LONGEST_WAIT
 
 import ctrlruntime as ctrl
 from ctrlruntime.errors import Invalid, NotFound
@@ -117,7 +118,7 @@ async def stored(client: ctrl.Client, group: str) -> list[str]:
 def answer(server: Environment, path: str) -> tuple[int, list[str]]:
     """The status of a read, and the warnings that come with it."""
     address = server.connection.url.removeprefix("https://")
-    connection = http.client.HTTPSConnection(address, context=server.connection.tls, timeout=120)
+    connection = http.client.HTTPSConnection(address, context=server.connection.tls, timeout=LONGEST_WAIT)
     try:
         connection.request("GET", path, headers=dict(server.connection.headers))
         found = connection.getresponse()

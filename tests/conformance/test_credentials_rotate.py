@@ -11,6 +11,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 import yaml
+from servers import LONGEST_WAIT
 
 import ctrlruntime as ctrl
 from ctrlruntime.api import core, meta
@@ -21,7 +22,6 @@ from ctrlruntime.rest.mapper import RESTMapper
 from ctrlruntime.rest.transport import Transport
 from ctrlruntime.testing import eventually
 
-LIMIT = 90  # kube-apiserver goes on accepting a revoked token for ten seconds
 TokenRequest = Unstructured.of("authentication.k8s.io/v1", "TokenRequest")
 Binding = Unstructured.of("rbac.authorization.k8s.io/v1", "ClusterRoleBinding")
 
@@ -126,9 +126,9 @@ async def test_a_token_file_is_replaced_and_the_old_token_revoked(server, namesp
 
     async def create(name):
         await account.admin.create(core.ConfigMap(metadata=meta.ObjectMeta(name=name, namespace=namespace)))
-        await eventually(lambda: name in reconciler.stamped, timeout=LIMIT)
+        await eventually(lambda: name in reconciler.stamped, timeout=LONGEST_WAIT)
 
-    async with ctrl.running(mgr), asyncio.timeout(LIMIT):
+    async with ctrl.running(mgr), asyncio.timeout(LONGEST_WAIT):
         await create("stamp-before")
 
         token_file.write_text(await account.token("second"))
@@ -142,7 +142,7 @@ async def test_a_token_file_is_replaced_and_the_old_token_revoked(server, namesp
                     return True
                 return False
 
-            await eventually(is_refused, timeout=LIMIT)
+            await eventually(is_refused, timeout=LONGEST_WAIT)
 
         await create("stamp-after")
         watches = [
@@ -153,7 +153,7 @@ async def test_a_token_file_is_replaced_and_the_old_token_revoked(server, namesp
         def have_begun_anew():
             return all(reflector.watches > count for reflector, count in zip(watches, before, strict=True))
 
-        await eventually(have_begun_anew, timeout=LIMIT)  # with the new token
+        await eventually(have_begun_anew, timeout=LONGEST_WAIT)  # with the new token
         await create("stamp-later")
 
     assert reconciler.errors == []
@@ -192,10 +192,10 @@ async def test_a_plugin_runs_once_for_many_requests_off_the_loop_and_again_at_th
 
     async def lets_it_go_on():
         """Lets the plugin end. That needs the event loop, so the plugin does not run on it."""
-        await eventually(lambda: runs.read_text() == "x", timeout=LIMIT)
+        await eventually(lambda: runs.read_text() == "x", timeout=LONGEST_WAIT)
         go_on.touch()
 
-    async with direct(kubeconfig({"exec": execution})) as client, asyncio.timeout(LIMIT):
+    async with direct(kubeconfig({"exec": execution})) as client, asyncio.timeout(LONGEST_WAIT):
         await asyncio.gather(lets_it_go_on(), *(client.list(core.ConfigMap, namespace=namespace) for _ in range(20)))
         await asyncio.gather(*(client.list(core.Secret, namespace=namespace) for _ in range(20)))
         assert runs.read_text() == "x"
@@ -207,6 +207,6 @@ async def test_a_plugin_runs_once_for_many_requests_off_the_loop_and_again_at_th
             await client.list(core.ConfigMap, namespace=namespace)
             return runs.read_text() == "xx"
 
-        await eventually(has_run_again, timeout=LIMIT)
+        await eventually(has_run_again, timeout=LONGEST_WAIT)
         await asyncio.gather(*(client.list(core.ConfigMap, namespace=namespace) for _ in range(20)))
         assert runs.read_text() == "xx"

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from example_process import needs_kubectl
+from servers import LONGEST_WAIT
 
 from ctrlruntime.testing import eventually
 
@@ -25,7 +26,7 @@ pytestmark = needs_kubectl
 async def test_a_definition_is_applied_without_a_warning_and_the_second_time_nothing_changes(server, example):
     def kubectl(*arguments: str) -> subprocess.CompletedProcess[str]:
         command = ["kubectl", "--kubeconfig", str(server.kubeconfig_path), *arguments]
-        return subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
+        return subprocess.run(command, capture_output=True, text=True, timeout=LONGEST_WAIT, check=True)
 
     name, field = KINDS[example]
     apply = ("apply", "--server-side", "--force-conflicts", "-f", str(EXAMPLES / example / "config" / "crd" / "bases"))
@@ -49,7 +50,7 @@ async def test_a_definition_is_applied_without_a_warning_and_the_second_time_not
 
     def explained() -> bool:
         command = ["kubectl", "--kubeconfig", str(server.kubeconfig_path), "explain", f"{name}.{field}"]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=LONGEST_WAIT, check=False)
         return done.returncode == 0 and f"FIELD: {field.rpartition('.')[2]}" in done.stdout
 
     await eventually(explained, interval=0.5)

@@ -7,6 +7,7 @@ import random
 from collections import Counter
 
 import pytest
+from servers import LONGEST_WAIT
 
 import ctrlruntime as ctrl
 from ctrlruntime.api import core, meta
@@ -17,7 +18,6 @@ from ctrlruntime.manager.manager import running
 from ctrlruntime.source import Channel, EventChannel
 from ctrlruntime.testing.eventually import eventually
 
-SOON = 20.0
 ROUNDS = 12
 NAMES = ("one", "two", "three")
 
@@ -126,25 +126,27 @@ async def test_every_reconcile_records_exactly_the_triggers_that_led_to_it(serve
         return mgr.journal.history(controller.name, ctrl.Request(namespace, name)).runs
 
     async with running(mgr):
-        await eventually(lambda: controller.is_started and all(w.is_synced for w in controller.watches), timeout=SOON)
-        await eventually(lambda: not controller.reconciles() and not len(controller.queue), timeout=SOON)
+        await eventually(
+            lambda: controller.is_started and all(w.is_synced for w in controller.watches), timeout=LONGEST_WAIT
+        )
+        await eventually(lambda: not controller.reconciles() and not len(controller.queue), timeout=LONGEST_WAIT)
         for _ in range(ROUNDS):
             scripted.gate.clear()
             scripted.held.clear()
             await channel.put(GenericEvent.of(hold))
-            await asyncio.wait_for(scripted.held.wait(), SOON)
+            await asyncio.wait_for(scripted.held.wait(), LONGEST_WAIT)
             before = {name: [run.id for run in runs_of(name)] for name in NAMES}
             for _ in range(script.random.randint(1, 6)):
                 await script.step()
             expected = script.take()
 
             await eventually(
-                lambda e=expected: all(triggers_of(n).total() >= t.total() for n, t in e.items()), timeout=SOON
+                lambda e=expected: all(triggers_of(n).total() >= t.total() for n, t in e.items()), timeout=LONGEST_WAIT
             )
             scripted.gate.set()
             await eventually(
                 lambda e=expected, b=before: all([run.id for run in runs_of(n)][-1:] != b[n][-1:] for n in e),
-                timeout=SOON,
+                timeout=LONGEST_WAIT,
             )
 
             recorded = {
@@ -176,10 +178,10 @@ async def test_the_answer_names_the_fields_that_changed_and_the_calls_that_were_
             metadata=meta.ObjectMeta(name="told", namespace=namespace), data={"want": "1", "have": "1"}
         )
         await mgr.client.create(told)
-        await eventually(lambda: mgr.journal.history("configmap", key).runs, timeout=SOON)
+        await eventually(lambda: mgr.journal.history("configmap", key).runs, timeout=LONGEST_WAIT)
         told.data["want"] = "2"
         await mgr.client.update(told)
-        await eventually(lambda: len(mgr.journal.history("configmap", key).runs) >= 3, timeout=SOON)
+        await eventually(lambda: len(mgr.journal.history("configmap", key).runs) >= 3, timeout=LONGEST_WAIT)
         (answer,) = explainer.why("ConfigMap", namespace, "told").answers
 
     settled, wanted = answer.runs[:2]

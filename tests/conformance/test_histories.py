@@ -13,6 +13,7 @@ import pytest
 from cases import seeds
 from histories import Client, Watcher, Writes, begin
 from pydantic import Field
+from servers import LONGEST_WAIT
 
 from ctrlruntime.api.object import Object
 from ctrlruntime.cache.cache import Cache, running
@@ -23,7 +24,6 @@ from ctrlruntime.rest.transport import Transport
 from ctrlruntime.scheme import Scheme
 from ctrlruntime.testing import Environment, eventually
 
-LIMIT = 60.0
 SELECTORS = ["", "labelSelector=shade%3Ddark", "labelSelector=size", "labelSelector=shade%20in%20(dark,light)"]
 NOTES = {
     "apiVersion": "apiextensions.k8s.io/v1",
@@ -78,7 +78,7 @@ async def written(client: Client, path: str, head: dict[str, str], seed: int) ->
     watchers: list[Watcher] = []
     running: list[asyncio.Task[None]] = []
     writers = [Writes(client, path, head, random.Random(seed * 10 + number)) for number in range(3)]
-    async with asyncio.timeout(LIMIT):
+    async with asyncio.timeout(LONGEST_WAIT):
         for _ in range(25):
             if rng.random() < 0.4:
                 watcher = await begin(client, path, rng.choice(SELECTORS), rng)
@@ -125,7 +125,7 @@ async def test_a_list_at_a_version_shows_what_the_frames_lead_to_up_to_it(client
     first = Watcher(client, path, "resourceVersion=" + (await client.list(path))["metadata"]["resourceVersion"])
     watching = asyncio.create_task(first.run())
     await written(client, path, head, seed)
-    await asyncio.wait_for(watching, LIMIT)
+    await asyncio.wait_for(watching, LONGEST_WAIT)
     versions = first.versions()
     for version in random.Random(seed).sample(versions, min(8, len(versions))):
         listed = await client.list(path, f"resourceVersion={version}&resourceVersionMatch=Exact")
@@ -151,7 +151,7 @@ async def test_a_cache_loses_nothing_when_history_is_lost_and_watches_are_cut(se
         Scheme(Note),
         options=CacheOptions(watch=WatchOptions(timeout=(1.0, 2.0))),
     )
-    async with asyncio.timeout(LIMIT), running(cache):
+    async with asyncio.timeout(LONGEST_WAIT), running(cache):
         await cache.list(Note, namespace=namespace)
         for _ in range(80):
             await asyncio.gather(writer.one(), writer.one())
@@ -170,5 +170,5 @@ async def test_a_cache_loses_nothing_when_history_is_lost_and_watches_are_cut(se
             notes = await cache.list(Note, namespace=namespace)
             return {note.metadata.name: note.metadata.resource_version for note in notes} == shown
 
-        await eventually(held, timeout=LIMIT)
+        await eventually(held, timeout=LONGEST_WAIT)
     await transport.close()

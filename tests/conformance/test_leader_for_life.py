@@ -5,12 +5,11 @@ from __future__ import annotations
 import asyncio
 
 import pytest
+from servers import LONGEST_WAIT
 
 import ctrlruntime as ctrl
 from ctrlruntime import leader
 from ctrlruntime.api import core, meta
-
-SOON = 30.0
 
 
 @pytest.fixture
@@ -55,26 +54,26 @@ async def test_the_lock_passes_on_when_the_leaders_pod_is_deleted(config, client
     first = await client.create(pod(namespace, "first"))
     await client.create(pod(namespace, "second"))
 
-    await asyncio.wait_for(candidate(config, namespace, "first"), SOON)
-    await asyncio.wait_for(candidate(config, namespace, "first"), SOON)  # a container that was restarted
+    await asyncio.wait_for(candidate(config, namespace, "first"), LONGEST_WAIT)
+    await asyncio.wait_for(candidate(config, namespace, "first"), LONGEST_WAIT)  # a container that was restarted
     waiting = candidate(config, namespace, "second")
     await asyncio.sleep(0.3)
     assert not waiting.done()
     assert await owner(client, namespace) == "first"
 
     await client.delete(first, grace_period_seconds=0)
-    await asyncio.wait_for(waiting, SOON)
+    await asyncio.wait_for(waiting, LONGEST_WAIT)
     assert await owner(client, namespace) == "second"
 
 
 async def test_an_evicted_leader_is_deleted_and_succeeded(config, client, namespace):
     first = await client.create(pod(namespace, "first"))
     await client.create(pod(namespace, "second"))
-    await asyncio.wait_for(candidate(config, namespace, "first"), SOON)
+    await asyncio.wait_for(candidate(config, namespace, "first"), LONGEST_WAIT)
 
     first.status.phase, first.status.reason = "Failed", "Evicted"
     await client.status.patch(first, ctrl.merge_patch({"status": {"phase": "Failed", "reason": "Evicted"}}))
-    await asyncio.wait_for(candidate(config, namespace, "second"), SOON)
+    await asyncio.wait_for(candidate(config, namespace, "second"), LONGEST_WAIT)
 
     assert await owner(client, namespace) == "second"
     assert await client.get_or_none(core.Pod, ctrl.object_key(first)) is None
@@ -87,9 +86,9 @@ async def test_a_leader_on_a_lost_node_is_succeeded(config, client, namespace):
         await client.status.patch(node, ctrl.merge_patch({"status": {"conditions": [lost]}}))
         await client.create(pod(namespace, "first", node=node.metadata.name))
         await client.create(pod(namespace, "second"))
-        await asyncio.wait_for(candidate(config, namespace, "first"), SOON)
+        await asyncio.wait_for(candidate(config, namespace, "first"), LONGEST_WAIT)
 
-        await asyncio.wait_for(candidate(config, namespace, "second"), SOON)
+        await asyncio.wait_for(candidate(config, namespace, "second"), LONGEST_WAIT)
 
         assert await owner(client, namespace) == "second"
     finally:
@@ -102,7 +101,7 @@ async def test_of_many_candidates_one_leads(config, client, namespace):
         await client.create(pod(namespace, name))
 
     candidates = [candidate(config, namespace, name) for name in names]
-    done, waiting = await asyncio.wait(candidates, timeout=SOON, return_when=asyncio.FIRST_COMPLETED)
+    done, waiting = await asyncio.wait(candidates, timeout=LONGEST_WAIT, return_when=asyncio.FIRST_COMPLETED)
     await asyncio.sleep(0.3)
 
     assert len(done) == 1

@@ -16,6 +16,7 @@ from example_bundles import EXAMPLES, bundle_of, run
 from installed_operator import InstalledOperator
 from installing import kubeconfig_of
 from olm_definitions import olm_definitions
+from servers import LONGEST_WAIT
 
 import ctrlruntime as ctrl
 from ctrlruntime.api import apps, core, meta, networking, rbac
@@ -24,8 +25,6 @@ from ctrlruntime.operatorlib import ConditionNotSetError, OperatorCondition, Ope
 from ctrlruntime.testing import eventually
 from examples.game.api import Game
 from examples.memcached.api import Memcached
-
-SOON = 30.0
 
 pytestmark = pytest.mark.usefixtures("nodes", "definitions")
 
@@ -91,7 +90,7 @@ async def runs(admin, obj):
         deployment = await admin.get(apps.Deployment, ctrl.object_key(obj))
         return len(found.status.nodes) == deployment.status.ready_replicas == obj.spec.size
 
-    await eventually(is_met, timeout=SOON, interval=0.1)
+    await eventually(is_met, timeout=LONGEST_WAIT, interval=0.1)
 
 
 async def test_what_a_csv_permits_is_enough_and_the_operator_is_upgradeable(
@@ -143,13 +142,15 @@ async def test_metrics_are_for_whom_the_bundles_role_permits(install, server, ad
             headers={"Authorization": f"Bearer {config['users'][0]['user']['token']}"},
         )
         try:
-            with urllib.request.urlopen(request, context=ssl._create_unverified_context(), timeout=120) as answer:
+            with urllib.request.urlopen(
+                request, context=ssl._create_unverified_context(), timeout=LONGEST_WAIT
+            ) as answer:
                 return answer.status
         except urllib.error.HTTPError as refused:
             refused.close()
             return refused.code
 
-    await eventually(lambda: status("prometheus") == 200, timeout=SOON)
+    await eventually(lambda: status("prometheus") == 200, timeout=LONGEST_WAIT)
     assert status("passer-by") == 403
 
 
@@ -191,7 +192,7 @@ async def test_the_webhooks_of_a_csv_answer_and_the_operator_does_its_work(insta
     async def is_filled_in():
         return (await admin.create(Game(metadata=mine), dry_run=True)).spec.host == f"mine.{namespaces[0]}.mygame.io"
 
-    await eventually(is_filled_in, timeout=SOON)
+    await eventually(is_filled_in, timeout=LONGEST_WAIT)
     with pytest.raises(Invalid, match=r"must not contain \*"):
         await admin.create(Game(metadata=mine, spec={"host": "*.io"}))
     game = await admin.create(Game(metadata=mine, spec={"replicas": 2}))
@@ -200,9 +201,9 @@ async def test_the_webhooks_of_a_csv_answer_and_the_operator_does_its_work(insta
         found = await admin.get(Game, ctrl.object_key(game))
         return (found.status.phase, found.status.replicas, found.status.ready_replicas) == ("Running", count, count)
 
-    await eventually(lambda: is_running(2), timeout=SOON, interval=0.1)
+    await eventually(lambda: is_running(2), timeout=LONGEST_WAIT, interval=0.1)
     await admin.patch(game, ctrl.merge_patch({"spec": {"replicas": 1, "host": "mine.example.com"}}))
-    await eventually(lambda: is_running(1), timeout=SOON, interval=0.1)
+    await eventually(lambda: is_running(1), timeout=LONGEST_WAIT, interval=0.1)
     ingress = await admin.get(networking.Ingress, ctrl.object_key(game))
     assert ingress.spec.rules[0].host == "mine.example.com"
     operator.assert_all_was_allowed()
@@ -262,7 +263,7 @@ async def test_the_conversion_webhook_of_a_csv_converts(install, admin, namespac
     async def is_converted():
         return (await admin.get(second, ctrl.object_key(old)))["spec"] == {"remark": "by hand"}
 
-    await eventually(is_converted, timeout=SOON)
+    await eventually(is_converted, timeout=LONGEST_WAIT)
     await admin.patch(second(metadata=metadata), ctrl.merge_patch({"spec": {"remark": "rewritten"}}))
     assert (await admin.get(first, ctrl.object_key(old)))["spec"] == {"note": "rewritten"}
 
@@ -270,5 +271,5 @@ async def test_the_conversion_webhook_of_a_csv_converts(install, admin, namespac
         found = await admin.get(first, ctrl.object_key(old))
         return [each["status"] for each in found.get_path("status", "conditions", default=[])] == ["True"]
 
-    await eventually(is_ready, timeout=SOON)
+    await eventually(is_ready, timeout=LONGEST_WAIT)
     operator.assert_all_was_allowed()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from servers import LONGEST_WAIT
 
 from ctrlruntime.testing import Environment, eventually
 
@@ -90,7 +91,7 @@ async def definitions(server: Environment) -> dict[str, Any]:
         )
         return read if both else None
 
-    return await eventually(found, timeout=120, interval=0.1)
+    return await eventually(found, timeout=LONGEST_WAIT, interval=0.1)
 
 
 async def test_definitions_are_alike(embedded_server, real_server):

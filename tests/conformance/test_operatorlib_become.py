@@ -5,14 +5,13 @@ from __future__ import annotations
 import asyncio
 
 import pytest
+from servers import LONGEST_WAIT
 
 import ctrlruntime as ctrl
 from ctrlruntime import leader
 from ctrlruntime.api import core, meta
 from ctrlruntime.client.interceptor import intercept
 from ctrlruntime.errors import AlreadyExists, ConfigError, Forbidden, NotFound
-
-LIMIT = 30.0
 
 
 @pytest.fixture
@@ -36,7 +35,7 @@ def lock_of(pod):
 
 async def become(client, pod, sleep):
     place = {"POD_NAMESPACE": pod.metadata.namespace, "POD_NAME": pod.metadata.name}
-    async with asyncio.timeout(LIMIT):
+    async with asyncio.timeout(LONGEST_WAIT):
         await leader.become(client, "lock", environ=place, sleep=sleep, rng=lambda: 0.0)
 
 

@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 
 import pytest
+from servers import LONGEST_WAIT
 
 import ctrlruntime as ctrl
 from ctrlruntime.api import apps, core, meta, networking, rbac
@@ -27,7 +28,6 @@ from ctrlruntime.operatorlib import (
 from ctrlruntime.predicate import GenerationChangedPredicate
 from ctrlruntime.testing import eventually
 
-LIMIT = 30.0
 PAUSED = "example.com/paused"
 METRIC = "resource_created_at_seconds"
 
@@ -49,7 +49,7 @@ class Seen:
         self.names.append(request.name)
 
     async def becomes(self, *names):
-        await eventually(lambda: self.names == list(names), timeout=LIMIT)
+        await eventually(lambda: self.names == list(names), timeout=LONGEST_WAIT)
 
 
 @contextlib.asynccontextmanager
@@ -64,8 +64,8 @@ async def watching(server, namespace, *kinds, handler=None, predicates=()):
         made = handler(kind, mgr) if handler else EnqueueRequestForObject()
         builder.watches(kind, made, predicates=[only_ours, *predicates])
     watches = builder.build(seen).watches
-    async with ctrl.running(mgr), asyncio.timeout(LIMIT):
-        await eventually(lambda: all(watch.is_synced for watch in watches), timeout=LIMIT)
+    async with ctrl.running(mgr), asyncio.timeout(LONGEST_WAIT):
+        await eventually(lambda: all(watch.is_synced for watch in watches), timeout=LONGEST_WAIT)
         yield seen
 
 
@@ -110,13 +110,13 @@ async def test_children_elsewhere_are_made_again_by_the_owner_their_annotations_
         rbac.ClusterRole: ctrl.NamespacedName("", f"{far}-owner"),
     }
 
-    async with ctrl.running(mgr), asyncio.timeout(LIMIT):
+    async with ctrl.running(mgr), asyncio.timeout(LONGEST_WAIT):
         owner = config_map(namespace, "owner")
         owner.metadata.labels["owns"] = "yes"
         await api.create(owner)
         try:
             for kind, key in children.items():
-                first = await eventually(lambda kind=kind, key=key: api.get_or_none(kind, key), timeout=LIMIT)
+                first = await eventually(lambda kind=kind, key=key: api.get_or_none(kind, key), timeout=LONGEST_WAIT)
                 assert first.metadata.annotations["operator-sdk/primary-resource"] == f"{namespace}/owner"
                 assert first.metadata.annotations["operator-sdk/primary-resource-type"] == "ConfigMap"
                 assert not first.metadata.owner_references
@@ -126,13 +126,13 @@ async def test_children_elsewhere_are_made_again_by_the_owner_their_annotations_
                     found = await api.get_or_none(kind, key)
                     return found is not None and found.metadata.uid != uid
 
-                await eventually(is_made_again, timeout=LIMIT)
+                await eventually(is_made_again, timeout=LONGEST_WAIT)
             reconciler.requests.clear()
             await api.create(core.Secret(metadata=meta.ObjectMeta(name="nobodys", namespace=far)))
             other = core.Secret(metadata=meta.ObjectMeta(name="anothers", namespace=far))
             set_owner_annotations(config_map(namespace, "another"), other)
             await api.create(other)
-            await eventually(lambda: ctrl.Request(namespace, "another") in reconciler.requests, timeout=LIMIT)
+            await eventually(lambda: ctrl.Request(namespace, "another") in reconciler.requests, timeout=LONGEST_WAIT)
         finally:
             await api.delete(await api.get(rbac.ClusterRole, children[rbac.ClusterRole]))
 

@@ -2,6 +2,8 @@
 
 import asyncio
 
+from servers import LONGEST_WAIT
+
 import ctrlruntime as ctrl
 from ctrlruntime.api import core, meta
 from ctrlruntime.manager.manager import running
@@ -10,7 +12,7 @@ from ctrlruntime.manager.manager import running
 async def test_what_lost_its_last_finalizer_is_not_read_again(server, namespace):
     config = ctrl.get_config(str(server.kubeconfig_path))
     mgr = ctrl.new_manager(config, cache=ctrl.CacheOptions(namespaces=[namespace]), metrics_bind_address="0")
-    async with running(mgr), asyncio.timeout(30):
+    async with running(mgr), asyncio.timeout(LONGEST_WAIT):
         for number in range(20):
             held = core.ConfigMap(metadata=meta.ObjectMeta(name=f"held-{number}", namespace=namespace))
             ctrl.add_finalizer(held, "example.com/held")
@@ -28,7 +30,7 @@ async def test_a_deleted_collection_is_not_listed_again(server, namespace):
     config = ctrl.get_config(str(server.kubeconfig_path))
     mgr = ctrl.new_manager(config, cache=ctrl.CacheOptions(namespaces=[namespace]), metrics_bind_address="0")
     mine = {"example.com/mine": "yes"}
-    async with ctrl.running(mgr), asyncio.timeout(30):
+    async with ctrl.running(mgr), asyncio.timeout(LONGEST_WAIT):
         for number in range(10):
             names = [f"one-{number}", f"two-{number}"]
             for name in names:

@@ -6,13 +6,13 @@ import asyncio
 import time
 
 import pytest
+from servers import LONGEST_WAIT
 
 import ctrlruntime as ctrl
 from ctrlruntime.api import core, meta, rbac
 from ctrlruntime.errors import APIStatusError, NotFound, ObjectNotCachedError, StaleReadError, TransportError
 from ctrlruntime.testing.faults import FaultProxy, Match
 
-LIMIT = 60
 WAIT = 240.0  # seconds a read may wait: a read that ends much earlier did not wait for a bookmark
 PROMPT = WAIT / 2
 WRITES = Match(verb={"create", "update", "patch", "delete", "deletecollection"}, resource="configmaps")
@@ -49,7 +49,7 @@ async def lose(proxy, write, *, reaches_server):
 async def test_a_lost_create_is_settled_by_one_list_of_its_key(proxy, namespace, reaches_server):
     mgr = manager(proxy, namespace)
     key = ctrl.NamespacedName(namespace, "lost")
-    async with ctrl.running(mgr), asyncio.timeout(LIMIT):
+    async with ctrl.running(mgr), asyncio.timeout(LONGEST_WAIT):
         await lose(proxy, mgr.client.create(config_map(namespace, "lost")), reaches_server=reaches_server)
         proxy.forget()
         started = time.monotonic()
@@ -65,7 +65,7 @@ async def test_a_lost_create_is_settled_by_one_list_of_its_key(proxy, namespace,
 
 async def test_a_collection_delete_that_matched_nothing_delays_no_read(proxy, namespace):
     mgr = manager(proxy, namespace)
-    async with ctrl.running(mgr), asyncio.timeout(LIMIT):
+    async with ctrl.running(mgr), asyncio.timeout(LONGEST_WAIT):
         await mgr.client.list(core.ConfigMap)
         await mgr.client.delete_all_of(core.ConfigMap, namespace=namespace, labels={"app": "none"})
         proxy.forget()
@@ -79,7 +79,7 @@ async def test_a_collection_delete_that_matched_nothing_delays_no_read(proxy, na
 async def test_a_collection_delete_shows_what_finalizers_keep_as_terminating(proxy, namespace):
     mgr = manager(proxy, namespace)
     mine = {"example.com/mine": "yes"}
-    async with ctrl.running(mgr), asyncio.timeout(LIMIT):
+    async with ctrl.running(mgr), asyncio.timeout(LONGEST_WAIT):
         for number in range(5):
             kept, gone = (
                 config_map(namespace, f"kept-{number}", **mine),
@@ -103,7 +103,7 @@ async def test_a_collection_delete_shows_what_finalizers_keep_as_terminating(pro
 @pytest.mark.parametrize("reaches_server", [True, False])
 async def test_a_lost_collection_delete_is_settled_by_one_list(proxy, namespace, reaches_server):
     mgr = manager(proxy, namespace, by_object={core.ConfigMap: ctrl.cache.ByObject(labels={"app": "x"})})
-    async with ctrl.running(mgr), asyncio.timeout(LIMIT):
+    async with ctrl.running(mgr), asyncio.timeout(LONGEST_WAIT):
         for name in ("a", "b"):
             await mgr.client.create(config_map(namespace, name, app="x"))
         delete = mgr.client.delete_all_of(core.ConfigMap, namespace=namespace, labels={"app": "x"})
@@ -124,7 +124,7 @@ async def test_a_live_list_has_the_selectors_of_the_cache_and_its_indexes(proxy,
         read_your_writes_timeout=0.2,
     )
     mgr.cache.index_field(core.ConfigMap, "data.color")
-    async with ctrl.running(mgr), asyncio.timeout(LIMIT):
+    async with ctrl.running(mgr), asyncio.timeout(LONGEST_WAIT):
         await mgr.client.create(config_map(namespace, "outside", app="other"))
         first = config_map(namespace, "first", app="x")
         first.data = {"color": "red"}
@@ -153,7 +153,7 @@ async def test_a_key_of_another_cluster_is_refused_while_a_write_is_in_doubt(pro
         metrics_bind_address="0",
         read_your_writes_timeout=0.2,
     )
-    async with ctrl.running(mgr), asyncio.timeout(LIMIT):
+    async with ctrl.running(mgr), asyncio.timeout(LONGEST_WAIT):
         await mgr.client.list(core.ConfigMap)
         with proxy.stall(Match(verb="watch", resource="configmaps")):
             await mgr.client.create(config_map(namespace, "mine"))
@@ -187,7 +187,7 @@ async def test_under_a_namespaced_role_a_live_list_asks_for_no_more_than_the_cac
         metrics_bind_address="0",
         read_your_writes_timeout=WAIT,
     )
-    async with ctrl.running(mgr), asyncio.timeout(LIMIT):
+    async with ctrl.running(mgr), asyncio.timeout(LONGEST_WAIT):
         await mgr.client.list(core.ConfigMap)
         await lose(proxy, mgr.client.create(config_map(namespace, "lost")), reaches_server=True)
 
@@ -197,7 +197,7 @@ async def test_under_a_namespaced_role_a_live_list_asks_for_no_more_than_the_cac
 
 async def test_while_the_server_fails_only_reads_of_the_unknown_key_fail(proxy, namespace):
     mgr = manager(proxy, namespace)
-    async with ctrl.running(mgr), asyncio.timeout(LIMIT):
+    async with ctrl.running(mgr), asyncio.timeout(LONGEST_WAIT):
         await mgr.client.create(config_map(namespace, "known"))
         await mgr.client.get(core.ConfigMap, ctrl.NamespacedName(namespace, "known"))
         with proxy.respond(Match(resource="configmaps", verb={"create", "get", "list"}), 503):
@@ -221,7 +221,7 @@ async def test_while_the_server_fails_only_reads_of_the_unknown_key_fail(proxy, 
 async def test_an_object_that_field_selectors_keep_out_delays_a_read_for_a_moment(proxy, namespace):
     fields = "metadata.name!=hidden"
     mgr = manager(proxy, namespace, by_object={core.ConfigMap: ctrl.cache.ByObject(fields=fields)})
-    async with ctrl.running(mgr), asyncio.timeout(LIMIT):
+    async with ctrl.running(mgr), asyncio.timeout(LONGEST_WAIT):
         await mgr.client.list(core.ConfigMap)
         await mgr.client.create(config_map(namespace, "hidden"))
         started = time.monotonic()
@@ -236,7 +236,7 @@ async def test_a_cluster_scoped_object_is_created_and_updated_by_a_key_with_a_na
     mgr = ctrl.new_manager(ctrl.get_config(str(server.kubeconfig_path)), metrics_bind_address="0")
     kind = ctrl.Unstructured.of("rbac.authorization.k8s.io/v1", "ClusterRole")
     key = ctrl.NamespacedName("anywhere", f"{namespace}-{write.__name__.replace('_', '-')}")
-    async with ctrl.running(mgr), asyncio.timeout(LIMIT):
+    async with ctrl.running(mgr), asyncio.timeout(LONGEST_WAIT):
         results = []
         for label in ("one", "one", "two"):
 
@@ -253,7 +253,7 @@ async def test_a_cluster_scoped_object_is_created_and_updated_by_a_key_with_a_na
 async def test_own_creates_of_a_cluster_scoped_kind_are_shown_for_a_key_with_a_namespace(server, namespace):
     mgr = ctrl.new_manager(ctrl.get_config(str(server.kubeconfig_path)), metrics_bind_address="0")
     kind = ctrl.Unstructured.of("rbac.authorization.k8s.io/v1", "ClusterRole")
-    async with ctrl.running(mgr), asyncio.timeout(LIMIT):
+    async with ctrl.running(mgr), asyncio.timeout(LONGEST_WAIT):
         await mgr.client.list(rbac.ClusterRole)
         await mgr.client.list(kind)
         for number in range(10):

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from servers import LONGEST_WAIT
 
 from ctrlruntime.testing import Environment, eventually
 
@@ -45,7 +46,6 @@ WIDGETS = {
     },
 }
 WIDGET = "/apis/clients.example.com/v1/namespaces/{}/widgets"
-LIMIT = 60.0
 
 
 @pytest.fixture(scope="module")
@@ -63,7 +63,7 @@ def widgets(server: Environment, _installed: set[str]) -> None:
 
 def printed(script: str, server: Environment, namespace: str) -> list[str]:
     command = [sys.executable, str(CLIENTS / script), str(server.kubeconfig_path), namespace]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=LONGEST_WAIT, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout.split()
 
@@ -98,7 +98,7 @@ def kopf_output(server: Environment, namespace: str, widgets: None, tmp_path: Pa
             yield output
         finally:
             process.send_signal(signal.SIGTERM)
-            assert process.wait(LIMIT) == 0, output.read_text()
+            assert process.wait(LONGEST_WAIT) == 0, output.read_text()
 
 
 async def test_kopf(server, namespace, kopf_output):
@@ -110,7 +110,9 @@ async def test_kopf(server, namespace, kopf_output):
         return server.connection.request("GET", f"{path}/w").get("status", {})
 
     try:
-        await eventually(lambda: status().get("created") == {"size": 1} and status().get("ticked"), timeout=LIMIT)
+        await eventually(
+            lambda: status().get("created") == {"size": 1} and status().get("ticked"), timeout=LONGEST_WAIT
+        )
         child = f"/api/v1/namespaces/{namespace}/configmaps/w"
         assert server.connection.request("GET", child)["data"] == {"size": "1"}
         server.connection.request(
@@ -118,11 +120,11 @@ async def test_kopf(server, namespace, kopf_output):
         )
         await eventually(
             lambda: status().get("size") == 5 and server.connection.request("GET", child)["data"] == {"size": "5"},
-            timeout=LIMIT,
+            timeout=LONGEST_WAIT,
         )
         events = f"/api/v1/namespaces/{namespace}/events?fieldSelector=involvedObject.name=w,reason=Made"
-        await eventually(lambda: len(server.connection.request("GET", events)["items"]) == 1, timeout=LIMIT)
+        await eventually(lambda: len(server.connection.request("GET", events)["items"]) == 1, timeout=LONGEST_WAIT)
         server.connection.request("DELETE", f"{path}/w")
-        await eventually(lambda: not server.connection.request("GET", path)["items"], timeout=LIMIT)
+        await eventually(lambda: not server.connection.request("GET", path)["items"], timeout=LONGEST_WAIT)
     except AssertionError as error:
         raise AssertionError(f"{error}\n{kopf_output.read_text()}") from error

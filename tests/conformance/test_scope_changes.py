@@ -9,11 +9,11 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from servers import LONGEST_WAIT
 
 import ctrlruntime as ctrl
 from ctrlruntime.errors import CtrlError, NoMatchError, NotFound
 
-LIMIT = 60
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
 
@@ -87,7 +87,7 @@ async def test_reads_writes_and_events_follow_the_scope(server, namespace, group
     setting = Setting(server, group)
     places = {"Namespaced": namespace, "Cluster": ""}
     await asyncio.to_thread(setting.install, before)
-    async with ctrl.running(setting.mgr), asyncio.timeout(LIMIT):
+    async with ctrl.running(setting.mgr), asyncio.timeout(LONGEST_WAIT):
         await setting.create(places[before], "old")
         await setting.until_reconciled(ctrl.NamespacedName(places[before], "old"))
 
@@ -115,7 +115,7 @@ async def test_reads_writes_and_events_follow_the_scope(server, namespace, group
 async def test_a_cache_of_some_namespaces_takes_the_cluster_when_the_kind_goes_there(server, namespace, group):
     setting = Setting(server, group, namespaces=[namespace, "elsewhere"])
     await asyncio.to_thread(setting.install, "Namespaced")
-    async with ctrl.running(setting.mgr), asyncio.timeout(LIMIT):
+    async with ctrl.running(setting.mgr), asyncio.timeout(LONGEST_WAIT):
         await setting.create(namespace, "old")
         await setting.until_reconciled(ctrl.NamespacedName(namespace, "old"))
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 
 import pytest
+from servers import LONGEST_WAIT
 
 import ctrlruntime as ctrl
 from ctrlruntime.api import apps, batch, core, meta
 from ctrlruntime.client import dry_run
 from ctrlruntime.errors import Conflict
 
-LIMIT = 60
 BOTH = pytest.mark.parametrize("write", [ctrl.create_or_update, ctrl.create_or_patch])
 
 
@@ -49,7 +49,7 @@ async def test_what_changed_nothing_once_is_not_sent_again_and_drift_is_mended_a
         found, result = await write(mgr.client, batch.CronJob, key, mutate)
         return found, str(result)
 
-    async with ctrl.running(mgr), asyncio.timeout(LIMIT):
+    async with ctrl.running(mgr), asyncio.timeout(LONGEST_WAIT):
         outcomes = [await reconcile(cron_job) for _ in range(10)]
         assert [result for _, result in outcomes] == ["created", *["unchanged"] * 9]
         # Each is as the server has it, not as it was asked for.
@@ -76,7 +76,7 @@ async def test_a_deployment_with_only_image_and_replicas_settles_beside_its_cont
             writes.append(call.verb)
 
     mgr.cluster.observers.add_observer(note)
-    async with ctrl.running(mgr), asyncio.timeout(LIMIT):
+    async with ctrl.running(mgr), asyncio.timeout(LONGEST_WAIT):
         in_a_row = 0
         while in_a_row < 10:  # each change of its controller may cost one more write, which changes nothing
             try:
@@ -101,7 +101,7 @@ async def test_an_update_that_changed_nothing_on_the_server_is_unchanged(mgr, na
 
     sent = []
     mgr.cluster.observers.add_observer(lambda call: sent.append(call.verb) if call.resource == "services" else None)
-    async with ctrl.running(mgr), asyncio.timeout(LIMIT):
+    async with ctrl.running(mgr), asyncio.timeout(LONGEST_WAIT):
         results = [(await write(mgr.client, core.Service, key, ports(80)))[1] for _ in range(3)]
         assert results == ["created", "unchanged", "unchanged"]
         assert [verb for verb in sent if verb in {"create", "update", "patch"}] == [

@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 
 import pytest
+from servers import LONGEST_WAIT
 
 import ctrlruntime as ctrl
 from ctrlruntime.api import core, meta, rbac
 from ctrlruntime.errors import NotFound
 from ctrlruntime.testing import eventually
 
-LIMIT = 60
 FINALIZER = "tracked-tests.example.com/children"
 
 
@@ -65,9 +65,9 @@ async def test_tracked_children_are_made_again_and_go_with_their_owner(server, n
             and await api.get_or_none(rbac.ClusterRole, role) is not None
         )
 
-    async with ctrl.running(mgr), asyncio.timeout(LIMIT):
+    async with ctrl.running(mgr), asyncio.timeout(LONGEST_WAIT):
         await api.create(owner)
-        await eventually(are_there, timeout=LIMIT)
+        await eventually(are_there, timeout=LONGEST_WAIT)
         first = await api.get(core.Secret, secret)
         with pytest.raises(ValueError, match="set_tracked_owner"):
             ctrl.set_controller_reference(owner, first)
@@ -78,7 +78,7 @@ async def test_tracked_children_are_made_again_and_go_with_their_owner(server, n
             found = await api.get_or_none(core.Secret, secret)
             return found is not None and found.metadata.uid != first.metadata.uid
 
-        await eventually(is_made_again, timeout=LIMIT)
+        await eventually(is_made_again, timeout=LONGEST_WAIT)
         other = core.Secret(metadata=meta.ObjectMeta(name="not-mine", namespace=far))
         await api.create(other)
         await api.delete(owner)
@@ -86,7 +86,7 @@ async def test_tracked_children_are_made_again_and_go_with_their_owner(server, n
         async def is_gone():
             return await api.get_or_none(core.ConfigMap, ctrl.object_key(owner)) is None
 
-        await eventually(is_gone, timeout=LIMIT)
+        await eventually(is_gone, timeout=LONGEST_WAIT)
         for kind, key in ((core.Secret, secret), (rbac.ClusterRole, role)):
             with pytest.raises(NotFound):
                 await api.get(kind, key)

@@ -5,12 +5,11 @@ from __future__ import annotations
 import asyncio
 
 import pytest
+from servers import LONGEST_WAIT
 
 import ctrlruntime as ctrl
 from ctrlruntime.api import core, meta
 from ctrlruntime.client import intercept, namespaced, with_field_owner
-
-LIMIT = 60
 
 
 @pytest.fixture
@@ -21,7 +20,7 @@ async def clusters(server, namespace):
     mgr = ctrl.new_manager(config, cache=cache, metrics_bind_address="0")
     eu = ctrl.Cluster(config, name="eu", cache=cache)
     mgr.add(eu)
-    async with ctrl.running(mgr), asyncio.timeout(LIMIT):
+    async with ctrl.running(mgr), asyncio.timeout(LONGEST_WAIT):
         await eu.wait_running()
         yield mgr, eu
 
@@ -93,7 +92,7 @@ async def test_a_plain_reconciler_is_refused_like_an_async_one(clusters, namespa
 
     ctrl.new_controller_managed_by(mgr).for_(core.ConfigMap).complete(reconcile)
     await mgr.client.create(core.ConfigMap(metadata=meta.ObjectMeta(namespace=namespace, name="web")))
-    await asyncio.wait_for(refused.wait(), LIMIT)
+    await asyncio.wait_for(refused.wait(), LONGEST_WAIT)
     assert "the key belongs to the cluster 'eu'" in texts[0]
 
 

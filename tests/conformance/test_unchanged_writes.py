@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from servers import LONGEST_WAIT
 from webhook_bench import WebhookReceiver, json_patch
 
 import ctrlruntime as ctrl
@@ -17,7 +18,6 @@ from ctrlruntime.api.apiextensions import CustomResourceDefinition
 from ctrlruntime.client.unchanged import unchanged_writes_of
 from ctrlruntime.errors import NotFound, ServiceUnavailable
 
-LIMIT = 60
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 ADMISSION = "/apis/admissionregistration.k8s.io/v1"
 BOTH = pytest.mark.parametrize("write", [ctrl.create_or_update, ctrl.create_or_patch])
@@ -86,7 +86,7 @@ class Setting:
         url = f"/apis/{self.group}/v1/namespaces/{self.key.namespace}/gadgets?dryRun=All"
         given = {name: "x" for name, value in spec.items() if value == "x"}
         body = {"apiVersion": f"{self.group}/v1", "kind": "Gadget", "metadata": {"name": "probe"}, "spec": given}
-        deadline, stored = time.monotonic() + LIMIT, None
+        deadline, stored = time.monotonic() + LONGEST_WAIT, None
         while stored != spec:
             assert time.monotonic() < deadline, f"the server still makes {stored} of it"
             with contextlib.suppress(ServiceUnavailable):  # kube-apiserver, for a moment after the CRD has changed
@@ -123,7 +123,7 @@ def setting(server, namespace, group, write) -> Setting:
 @BOTH
 async def test_a_field_that_was_pruned_is_written_once_its_definition_has_it(setting):
     await asyncio.to_thread(setting.define, color=TEXT)
-    async with ctrl.running(setting.mgr), asyncio.timeout(LIMIT):
+    async with ctrl.running(setting.mgr), asyncio.timeout(LONGEST_WAIT):
         await setting.settle(color="red", size="big")
         await asyncio.to_thread(setting.define, color=TEXT, size=TEXT)
 
@@ -137,7 +137,7 @@ async def test_a_field_that_was_pruned_is_written_once_its_definition_has_it(set
 @BOTH
 async def test_a_default_that_changed_is_taken(setting):
     await asyncio.to_thread(setting.define, color=TEXT, size={**TEXT, "default": "big"})
-    async with ctrl.running(setting.mgr), asyncio.timeout(LIMIT):
+    async with ctrl.running(setting.mgr), asyncio.timeout(LONGEST_WAIT):
         await setting.settle(color="red")
         await asyncio.to_thread(setting.define, color=TEXT, size={**TEXT, "default": "small"})
 
@@ -194,7 +194,7 @@ async def test_what_admission_took_back_is_written_when_its_cause_is_gone(settin
 
     try:
         await asyncio.to_thread(create_mutation)
-        async with ctrl.running(setting.mgr), asyncio.timeout(LIMIT):
+        async with ctrl.running(setting.mgr), asyncio.timeout(LONGEST_WAIT):
             await asyncio.to_thread(setting.wait_for, {"color": "blue"})
             await setting.settle(color="red")
             await asyncio.to_thread(delete_mutation)
@@ -210,7 +210,7 @@ async def test_what_admission_took_back_is_written_when_its_cause_is_gone(settin
 async def test_a_definition_that_this_process_sees_changing_needs_no_time_to_pass(setting, seen):
     await asyncio.to_thread(setting.define, color=TEXT)
     mgr, key = setting.mgr, ctrl.NamespacedName("", f"gadgets.{setting.group}")
-    async with ctrl.running(mgr), asyncio.timeout(LIMIT):
+    async with ctrl.running(mgr), asyncio.timeout(LONGEST_WAIT):
         await setting.settle(color="red", size="big")
         if seen == "changed in the cache":
             found = await mgr.client.get(CustomResourceDefinition, key)

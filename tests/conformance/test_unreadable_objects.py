@@ -7,6 +7,7 @@ import asyncio
 import pytest
 from loose_definitions import loose_definition
 from pydantic import Field
+from servers import LONGEST_WAIT
 
 import ctrlruntime as ctrl
 from ctrlruntime.api import core
@@ -14,7 +15,6 @@ from ctrlruntime.api.object import Unstructured
 from ctrlruntime.errors import DecodeError
 from ctrlruntime.testing import eventually
 
-LIMIT = 60
 GROUP = "unreadable-tests.example.com"
 
 
@@ -76,8 +76,8 @@ async def test_one_bad_object_among_a_hundred(server, namespace, gears):
     api = mgr.cluster.unfenced_client()
     await api.create(gear("bad", "many"))
     await asyncio.gather(*(api.create(gear(f"good-{number:02}", number)) for number in range(99)))
-    async with ctrl.running(mgr), asyncio.timeout(LIMIT):
-        await eventually(lambda: len(reconciler.read) == 99, timeout=LIMIT)
+    async with ctrl.running(mgr), asyncio.timeout(LONGEST_WAIT):
+        await eventually(lambda: len(reconciler.read) == 99, timeout=LONGEST_WAIT)
         listed = await mgr.client.list(Gear)
         assert len(listed) == 100
         assert len(listed.valid) == 99
@@ -89,7 +89,7 @@ async def test_one_bad_object_among_a_hundred(server, namespace, gears):
         assert (await mgr.client.get(RawGear, ctrl.NamespacedName(namespace, "bad")))["spec"]["teeth"] == "many"
         (metrics,) = (cache for cache in mgr.metrics.caches if cache.kind.startswith("Gear."))
         assert metrics.decode_errors == 1
-        (event,) = await eventually(events, timeout=LIMIT)
+        (event,) = await eventually(events, timeout=LONGEST_WAIT)
         assert event.type == "Warning"
         assert "spec.teeth" in event.message
 
@@ -97,4 +97,4 @@ async def test_one_bad_object_among_a_hundred(server, namespace, gears):
         bad["spec"]["teeth"] = 7
         await mgr.client.update(bad)
 
-        await eventually(lambda: reconciler.read.get("bad") == 7, timeout=LIMIT)
+        await eventually(lambda: reconciler.read.get("bad") == 7, timeout=LONGEST_WAIT)

@@ -5,13 +5,12 @@ from __future__ import annotations
 import asyncio
 
 import pytest
+from servers import LONGEST_WAIT
 
 import ctrlruntime as ctrl
 from ctrlruntime.api import core, meta
 from ctrlruntime.log.output import sink
 from ctrlruntime.rest.fence import Actor, acting
-
-LIMIT = 60
 
 
 @pytest.fixture
@@ -43,7 +42,7 @@ def service(namespace, **spec):
 
 
 async def test_an_update_repeated_is_named_after_three_and_an_apply_of_the_same_is_none(mgr, namespace, warned):
-    async with ctrl.running(mgr), asyncio.timeout(LIMIT):
+    async with ctrl.running(mgr), asyncio.timeout(LONGEST_WAIT):
         with acting(Actor("web")):
             for _ in range(6):
                 await mgr.client.apply(service(namespace, selector={"app": "web"}))
@@ -63,7 +62,7 @@ async def test_an_update_repeated_is_named_after_three_and_an_apply_of_the_same_
 
 async def test_a_field_two_managers_want_otherwise_is_named_with_the_other(mgr, namespace, warned):
     key = ctrl.NamespacedName(namespace, "web")
-    async with ctrl.running(mgr), asyncio.timeout(LIMIT):
+    async with ctrl.running(mgr), asyncio.timeout(LONGEST_WAIT):
         with acting(Actor("web")):
             await mgr.client.create(service(namespace, session_affinity="None"))
         for _ in range(4):
@@ -87,7 +86,7 @@ async def test_a_field_two_managers_want_otherwise_is_named_with_the_other(mgr, 
 
 async def test_a_controller_that_takes_back_its_own_writes_is_named(mgr, namespace, warned):
     key = ctrl.NamespacedName(namespace, "flag")
-    async with ctrl.running(mgr), asyncio.timeout(LIMIT):
+    async with ctrl.running(mgr), asyncio.timeout(LONGEST_WAIT):
         with acting(Actor("flags")):
             await mgr.client.create(core.ConfigMap(metadata=meta.ObjectMeta(name="flag", namespace=namespace)))
             for number in range(6):
@@ -108,7 +107,7 @@ async def test_an_ordinary_reconciler_with_defaults_filled_by_the_server_settles
         found.spec.ports = found.spec.ports or [core.ServicePort(name="http", port=80)]
         found.spec.selector = {"app": "web"}
 
-    async with ctrl.running(mgr), asyncio.timeout(LIMIT):
+    async with ctrl.running(mgr), asyncio.timeout(LONGEST_WAIT):
         with acting(Actor("web")):
             results = [(await ctrl.create_or_update(mgr.client, core.Service, key, wanted))[1] for _ in range(10)]
 

@@ -7,6 +7,7 @@ import contextvars
 import threading
 
 import pytest
+from servers import LONGEST_WAIT
 
 import ctrlruntime as ctrl
 from ctrlruntime.controller.controller import Controller
@@ -17,7 +18,6 @@ from ctrlruntime.reconcile import Request, Result
 from ctrlruntime.rest.fence import current_actor
 from ctrlruntime.source import Func
 
-SOON = 5.0
 A = Request("ns", "a")
 
 
@@ -39,7 +39,7 @@ class Plain:
         return Result()
 
     async def outcome(self):
-        return await asyncio.wait_for(self.outcomes.get(), SOON)
+        return await asyncio.wait_for(self.outcomes.get(), LONGEST_WAIT)
 
 
 async def outcome_of(work, **options):
@@ -55,7 +55,7 @@ async def outcome_of(work, **options):
     try:
         return await reconciler.outcome()
     finally:
-        await controller.stop(SOON)
+        await controller.stop(LONGEST_WAIT)
         await task
 
 
@@ -159,7 +159,7 @@ async def test_a_cancellation_between_two_calls_ends_the_next_one_only():
     cancelled = asyncio.get_running_loop().call_later(0.3, release.set)
 
     def work():
-        release.wait(SOON)
+        release.wait(LONGEST_WAIT)
         with pytest.raises(asyncio.CancelledError):
             ctrl.blocking(answer())
         return ctrl.blocking(answer("cleaned up"))
@@ -196,8 +196,8 @@ async def test_calls_of_two_reconciles_do_not_mix():
 
     controller.watch(Func(fill))
     task = asyncio.ensure_future(controller.start())
-    found = {await asyncio.wait_for(results.get(), SOON) for _ in range(2)}
-    await controller.stop(SOON)
+    found = {await asyncio.wait_for(results.get(), LONGEST_WAIT) for _ in range(2)}
+    await controller.stop(LONGEST_WAIT)
     await task
 
     assert found == {("a", "a"), ("b", "b")}

@@ -12,6 +12,7 @@ from contextvars import ContextVar
 import anyio
 import pytest
 import structlog
+from servers import LONGEST_WAIT
 
 from ctrlruntime.controller import ReconcileTimeoutError
 from ctrlruntime.controller.controller import Controller
@@ -35,7 +36,6 @@ from ctrlruntime.rest.fence import current_actor
 from ctrlruntime.testing.eventually import eventually
 from ctrlruntime.workqueue import ItemExponentialFailureRateLimiter
 
-SOON = 5.0
 LEVELS = {INFO: "info", WARN: "warning", ERROR: "error"}
 A, B, C = Request("ns", "a"), Request("ns", "b"), Request("ns", "c")
 
@@ -109,7 +109,7 @@ class Script:
         return outcome
 
     async def next(self):
-        return await asyncio.wait_for(self.calls.get(), SOON)
+        return await asyncio.wait_for(self.calls.get(), LONGEST_WAIT)
 
 
 class Hanging:
@@ -159,12 +159,12 @@ async def running(controller, *, grace=1.0):
     try:
         yield task
     finally:
-        await asyncio.wait_for(controller.stop(grace), SOON)
-        await asyncio.wait_for(asyncio.gather(task, return_exceptions=True), SOON)
+        await asyncio.wait_for(controller.stop(grace), LONGEST_WAIT)
+        await asyncio.wait_for(asyncio.gather(task, return_exceptions=True), LONGEST_WAIT)
 
 
 async def until(condition):
-    await eventually(condition, timeout=SOON, interval=0.001)
+    await eventually(condition, timeout=LONGEST_WAIT, interval=0.001)
 
 
 # --- results -----------------------------------------------------------------------------------------------------------
@@ -373,7 +373,7 @@ async def test_a_panic_ends_the_controller_when_it_is_not_recovered():
     metrics = Metrics()
     controller = controller_of(Script(Panic("out of range")), Feed(A), metrics=metrics, recover_panic=False)
     with pytest.raises(Panic):
-        await asyncio.wait_for(controller.start(), SOON)
+        await asyncio.wait_for(controller.start(), LONGEST_WAIT)
     assert metrics.controller("test").panics == 1
 
 
@@ -479,7 +479,7 @@ async def test_a_result_may_set_the_priority_of_the_next_run():
 async def test_an_event_during_a_reconcile_leads_to_exactly_one_more():
     hanging, feed = Hanging(), Feed(A)
     async with running(controller_of(hanging, feed, max_concurrent_reconciles=3)):
-        await asyncio.wait_for(hanging.entered.wait(), SOON)
+        await asyncio.wait_for(hanging.entered.wait(), LONGEST_WAIT)
         feed.add(A)
         feed.add(A)
         await asyncio.sleep(0)
@@ -493,7 +493,7 @@ async def test_an_event_during_a_reconcile_leads_to_exactly_one_more():
 async def test_one_hung_reconcile_leaves_the_other_workers_free():
     hanging = Hanging("a")
     async with running(controller_of(hanging, Feed(A, B, C), max_concurrent_reconciles=2), grace=0):
-        seen = {await asyncio.wait_for(hanging.calls.get(), SOON) for _ in range(3)}
+        seen = {await asyncio.wait_for(hanging.calls.get(), LONGEST_WAIT) for _ in range(3)}
     assert seen == {A, B, C}
 
 
@@ -504,7 +504,7 @@ async def test_a_function_is_a_reconciler_too():
         seen.put_nowait(request)
 
     async with running(controller_of(reconcile, Feed(A))):
-        assert await asyncio.wait_for(seen.get(), SOON) == A
+        assert await asyncio.wait_for(seen.get(), LONGEST_WAIT) == A
 
 
 async def test_requests_may_be_any_hashable_value():
@@ -520,7 +520,7 @@ async def test_the_actor_of_a_reconcile_is_known_below():
         seen.put_nowait(current_actor())
 
     async with running(controller_of(reconcile, Feed(A), needs_leader_election=False)):
-        actor = await asyncio.wait_for(seen.get(), SOON)
+        actor = await asyncio.wait_for(seen.get(), LONGEST_WAIT)
     assert (actor.controller, actor.request, actor.fenced) == ("test", A, False)
     assert actor.reconcile_id
 
@@ -581,7 +581,7 @@ async def test_only_the_deadline_of_the_reconcile_counts_as_timeout():
 
         stopped = Hanging()
         async with running(controller_of(stopped, Feed(A), metrics=metrics, reconciliation_timeout=60.0), grace=0):
-            await asyncio.wait_for(stopped.entered.wait(), SOON)
+            await asyncio.wait_for(stopped.entered.wait(), LONGEST_WAIT)
     assert metrics.controller("test").timeouts == 1
 
 
@@ -605,7 +605,7 @@ async def test_a_reconcile_past_its_deadline_is_cancelled_counted_and_repeated()
     controller = controller_of(hanging, Feed(A), reconciliation_timeout=0.02)
     with capture_logs() as logs:
         async with running(controller, grace=0):
-            await asyncio.wait_for(hanging.cleaned.wait(), SOON)
+            await asyncio.wait_for(hanging.cleaned.wait(), LONGEST_WAIT)
             hanging.release.set()
             await until(lambda: hanging.left == [A])
     assert any(line.get("errorType") == ReconcileTimeoutError.__name__ for line in logs)
@@ -697,7 +697,7 @@ async def test_a_start_whose_workers_end_without_a_stop_fails():
     await asyncio.sleep(0)
     controller.queue.shut_down()
     with pytest.raises(RuntimeError, match="workers ended before stop"):
-        await asyncio.wait_for(task, SOON)
+        await asyncio.wait_for(task, LONGEST_WAIT)
 
 
 async def test_a_time_limit_of_the_reconciler_itself_is_an_ordinary_error():
@@ -721,11 +721,11 @@ async def test_a_reconcile_that_ignores_cancellation_is_cancelled_again_and_keep
     )
     with capture_logs() as logs:
         async with running(controller, grace=0):
-            await asyncio.wait_for(hanging.entered.wait(), SOON)
+            await asyncio.wait_for(hanging.entered.wait(), LONGEST_WAIT)
             feed.add(A)
             await until(lambda: any("ignores cancellation" in line["event"] for line in logs))
             assert hanging.calls.qsize() == 1
-            await asyncio.wait_for(hanging.cleaned.wait(), SOON)
+            await asyncio.wait_for(hanging.cleaned.wait(), LONGEST_WAIT)
     line = next(line for line in logs if "ignores cancellation" in line["event"])
     assert line["request"] == "ns/a"
     assert "in reconcile" in line["waitingAt"]
@@ -758,12 +758,12 @@ async def test_plain_reconcile_runs_in_a_thread_with_the_context_of_the_reconcil
         return Result()
 
     async with running(controller_of(reconcile, Feed(A))):
-        assert await asyncio.wait_for(seen.get(), SOON) == (A, True, "test")
+        assert await asyncio.wait_for(seen.get(), LONGEST_WAIT) == (A, True, "test")
     assert variable.get() == "unset"
 
 
 async def test_plain_reconciles_run_side_by_side_up_to_the_limit():
-    barrier = threading.Barrier(2, timeout=SOON)
+    barrier = threading.Barrier(2, timeout=LONGEST_WAIT)
     met = asyncio.Queue()
     loop = asyncio.get_running_loop()
 
@@ -772,7 +772,7 @@ async def test_plain_reconciles_run_side_by_side_up_to_the_limit():
         loop.call_soon_threadsafe(met.put_nowait, request)
 
     async with running(controller_of(reconcile, Feed(A, B), max_concurrent_reconciles=2)):
-        assert {await asyncio.wait_for(met.get(), SOON) for _ in range(2)} == {A, B}
+        assert {await asyncio.wait_for(met.get(), LONGEST_WAIT) for _ in range(2)} == {A, B}
 
 
 async def test_an_exception_in_a_thread_is_repeated():
@@ -794,7 +794,7 @@ async def test_a_plain_reconcile_past_its_deadline_keeps_its_key_until_the_threa
 
     def reconcile(request):
         calls.append(request)
-        assert release.wait(SOON)
+        assert release.wait(LONGEST_WAIT)
 
     feed = Feed(A)
     controller = controller_of(
@@ -818,7 +818,7 @@ async def test_no_reconcile_before_every_source_has_synced():
     gate, script = asyncio.Event(), Script()
     ready, waiting = Feed(A), Feed(B, gate=gate)
     async with running(controller_of(script, ready, waiting)):
-        await asyncio.wait_for(waiting.started.wait(), SOON)
+        await asyncio.wait_for(waiting.started.wait(), LONGEST_WAIT)
         await asyncio.sleep(0.01)
         assert script.calls.empty()
 
@@ -854,7 +854,7 @@ async def test_cache_sync_timeout_ends_the_controller_and_names_the_source():
     feed = Feed(A, gate=asyncio.Event())
     controller = controller_of(Script(), feed, cache_sync_timeout=0.01)
     with pytest.raises(CacheSyncTimeoutError, match=r"Feed \(not synced\) did not sync within 0.01 s"):
-        await asyncio.wait_for(controller.start(), SOON)
+        await asyncio.wait_for(controller.start(), LONGEST_WAIT)
     assert feed.stopped.is_set()
 
 
@@ -865,13 +865,13 @@ async def test_a_start_that_blocks_is_told_apart_from_a_sync_that_does_not_come(
 
     controller = controller_of(Script(), Blocking(), cache_sync_timeout=0.01)
     with pytest.raises(CacheSyncTimeoutError, match="start has not returned"):
-        await asyncio.wait_for(controller.start(), SOON)
+        await asyncio.wait_for(controller.start(), LONGEST_WAIT)
 
 
 async def test_a_source_that_fails_to_start_ends_the_controller_with_its_error():
     controller = controller_of(Script(), Feed(failure=ValueError("no such kind")))
     with pytest.raises(ValueError, match="no such kind") as caught:
-        await asyncio.wait_for(controller.start(), SOON)
+        await asyncio.wait_for(controller.start(), LONGEST_WAIT)
     assert caught.value.__notes__ == ["while controller test started Feed"]
 
 
@@ -880,9 +880,9 @@ async def test_stop_while_sources_sync_ends_the_start_without_an_error():
     script = Script()
     controller = controller_of(script, feed)
     async with running(controller) as task:
-        await asyncio.wait_for(feed.started.wait(), SOON)
-        await asyncio.wait_for(controller.stop(0), SOON)
-        assert await asyncio.wait_for(task, SOON) is None
+        await asyncio.wait_for(feed.started.wait(), LONGEST_WAIT)
+        await asyncio.wait_for(controller.stop(0), LONGEST_WAIT)
+        assert await asyncio.wait_for(task, LONGEST_WAIT) is None
     assert script.calls.empty()
 
 
@@ -897,7 +897,7 @@ async def test_a_controller_starts_once():
 async def test_warm_up_fills_the_queue_and_runs_no_worker_and_start_starts_no_source_again():
     feed, script = Feed(A), Script()
     controller = controller_of(script, feed, enable_warmup=True)
-    await asyncio.wait_for(controller.warmup(), SOON)
+    await asyncio.wait_for(controller.warmup(), LONGEST_WAIT)
     assert len(controller.queue) == 1
     assert script.calls.empty()
 
@@ -912,14 +912,14 @@ async def test_warm_up_and_start_may_race():
     warm = asyncio.create_task(controller.warmup())
     async with running(controller):
         assert await script.next() == A
-        await asyncio.wait_for(warm, SOON)
+        await asyncio.wait_for(warm, LONGEST_WAIT)
     assert feed.starts == 1
 
 
 async def test_warm_up_is_off_by_default():
     feed = Feed(A)
     controller = controller_of(Script(), feed)
-    await asyncio.wait_for(controller.warmup(), SOON)
+    await asyncio.wait_for(controller.warmup(), LONGEST_WAIT)
     assert feed.starts == 0
 
 
@@ -927,7 +927,7 @@ async def test_a_warmed_up_controller_that_is_never_elected_stops_its_sources():
     feed = Feed(A)
     controller = controller_of(Script(), feed, enable_warmup=True)
     await controller.warmup()
-    await asyncio.wait_for(controller.stop(0), SOON)
+    await asyncio.wait_for(controller.stop(0), LONGEST_WAIT)
     assert feed.stopped.is_set()
 
 
@@ -974,13 +974,13 @@ async def test_running_reconciles_finish_inside_the_grace_and_no_new_one_begins(
     controller = controller_of(hanging, feed)
     with capture_logs() as logs:
         async with running(controller) as task:
-            await asyncio.wait_for(hanging.entered.wait(), SOON)
-            stopping = asyncio.create_task(controller.stop(grace=SOON))
-            await asyncio.wait_for(feed.stopped.wait(), SOON)
+            await asyncio.wait_for(hanging.entered.wait(), LONGEST_WAIT)
+            stopping = asyncio.create_task(controller.stop(grace=LONGEST_WAIT))
+            await asyncio.wait_for(feed.stopped.wait(), LONGEST_WAIT)
             feed.add(C)
             hanging.release.set()
-            await asyncio.wait_for(stopping, SOON)
-            await asyncio.wait_for(task, SOON)
+            await asyncio.wait_for(stopping, LONGEST_WAIT)
+            await asyncio.wait_for(task, LONGEST_WAIT)
     assert hanging.left == [A]
     assert hanging.calls.qsize() == 1
     assert [line for line in logs if line["log_level"] in {"warning", "error"}] == []
@@ -991,10 +991,10 @@ async def test_after_the_grace_reconciles_are_cancelled_and_may_clean_up():
     controller = controller_of(hanging, Feed(A))
     with capture_logs() as logs:
         async with running(controller) as task:
-            await asyncio.wait_for(hanging.entered.wait(), SOON)
-            await asyncio.wait_for(controller.stop(grace=0.01), SOON)
+            await asyncio.wait_for(hanging.entered.wait(), LONGEST_WAIT)
+            await asyncio.wait_for(controller.stop(grace=0.01), LONGEST_WAIT)
             assert hanging.cleaned.is_set()
-            await asyncio.wait_for(task, SOON)
+            await asyncio.wait_for(task, LONGEST_WAIT)
     (line,) = [line for line in logs if line["log_level"] in {"warning", "error"}]
     assert (line["event"], line["request"]) == ("reconcile cancelled by shutdown", "ns/a")
     assert controller.left_behind == ()
@@ -1004,12 +1004,12 @@ async def test_a_second_stop_shortens_the_grace():
     hanging = Hanging()
     controller = controller_of(hanging, Feed(A))
     async with running(controller):
-        await asyncio.wait_for(hanging.entered.wait(), SOON)
+        await asyncio.wait_for(hanging.entered.wait(), LONGEST_WAIT)
         patient = asyncio.create_task(controller.stop(grace=None))
         await asyncio.sleep(0.01)
         assert not patient.done()
-        await asyncio.wait_for(controller.stop(grace=0), SOON)
-        await asyncio.wait_for(patient, SOON)
+        await asyncio.wait_for(controller.stop(grace=0), LONGEST_WAIT)
+        await asyncio.wait_for(patient, LONGEST_WAIT)
 
 
 async def test_a_reconcile_that_ignores_the_stop_is_reported_and_left_behind():
@@ -1017,8 +1017,8 @@ async def test_a_reconcile_that_ignores_the_stop_is_reported_and_left_behind():
     controller = controller_of(hanging, Feed(A), cancel_interval=0.01)
     with capture_logs() as logs:
         async with running(controller):
-            await asyncio.wait_for(hanging.entered.wait(), SOON)
-            await asyncio.wait_for(controller.stop(grace=0), SOON)
+            await asyncio.wait_for(hanging.entered.wait(), LONGEST_WAIT)
+            await asyncio.wait_for(controller.stop(grace=0), LONGEST_WAIT)
     line = next(line for line in logs if "abandoned" in line["event"])
     assert line["request"] == "ns/a"
     assert __file__ in line["waitingAt"]
@@ -1033,10 +1033,10 @@ async def test_cancelling_the_start_cancels_running_reconciles_and_leaves_no_tas
     hanging = Hanging()
     controller = controller_of(hanging, Feed(A))
     task = asyncio.create_task(controller.start())
-    await asyncio.wait_for(hanging.entered.wait(), SOON)
+    await asyncio.wait_for(hanging.entered.wait(), LONGEST_WAIT)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
-        await asyncio.wait_for(task, SOON)
+        await asyncio.wait_for(task, LONGEST_WAIT)
     assert hanging.cleaned.is_set()
     await until(lambda: asyncio.all_tasks() == before)
 
@@ -1046,7 +1046,7 @@ async def test_a_cancelled_scope_around_the_start_reaches_reconciles_as_one_canc
     controller = controller_of(hanging, Feed(A))
     async with anyio.create_task_group() as group:
         group.start_soon(controller.start)
-        await asyncio.wait_for(hanging.entered.wait(), SOON)
+        await asyncio.wait_for(hanging.entered.wait(), LONGEST_WAIT)
         group.cancel_scope.cancel()
     assert hanging.cleaned.is_set()
     assert not controller.running

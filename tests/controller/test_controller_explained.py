@@ -8,6 +8,7 @@ import threading
 
 import pytest
 from feed import Feed
+from servers import LONGEST_WAIT
 
 from ctrlruntime.controller.controller import Controller
 from ctrlruntime.controller.options import ControllerOptions
@@ -19,7 +20,6 @@ from ctrlruntime.testing.eventually import eventually
 from ctrlruntime.workqueue import ItemExponentialFailureRateLimiter
 from ctrlruntime.workqueue.priority import MAX_TRIGGERS
 
-SOON = 5.0
 A = Request("ns", "a")
 
 
@@ -62,7 +62,7 @@ async def running(reconcile, *triggers, journal=None, clock=None):
 
 
 async def first_run(journal):
-    await eventually(lambda: journal.history("things", A).runs, timeout=SOON, interval=0.001)
+    await eventually(lambda: journal.history("things", A).runs, timeout=LONGEST_WAIT, interval=0.001)
     return journal.history("things", A).runs[0]
 
 
@@ -166,10 +166,10 @@ async def test_a_running_reconcile_says_why_it_runs_and_where_it_waits():
 
     one = trigger("create", "1")
     async with running(reconcile, one) as controller:
-        await asyncio.wait_for(entered.wait(), SOON)
+        await asyncio.wait_for(entered.wait(), LONGEST_WAIT)
         (seen,) = controller.reconciles()
         release.set()
-        await eventually(lambda: not controller.reconciles(), timeout=SOON, interval=0.001)
+        await eventually(lambda: not controller.reconciles(), timeout=LONGEST_WAIT, interval=0.001)
 
     assert (seen.request, seen.triggers, seen.attempts, seen.omitted) == (A, (one,), 0, 0)
     assert seen.id
@@ -186,7 +186,7 @@ async def test_a_reconcile_in_a_thread_says_where_it_waits():
         release.wait()
 
     async with running(reconcile, trigger()) as controller:
-        await asyncio.to_thread(entered.wait, SOON)
+        await asyncio.to_thread(entered.wait, LONGEST_WAIT)
         (seen,) = controller.reconciles()
         release.set()
 

@@ -6,6 +6,8 @@ import asyncio
 import contextlib
 import json
 
+from servers import LONGEST_WAIT
+
 from ctrlruntime.api import GroupVersionKind
 from ctrlruntime.api.metadata import metadata_of
 from ctrlruntime.cache.reflector import State
@@ -139,7 +141,9 @@ class Setting:
     async def ran(self, key=A, times=1):
         """Wait until the key was reconciled so often."""
         history = self.journal.history
-        await eventually(lambda: len(history(self.controller.name, key).runs) >= times, timeout=5.0, interval=0.001)
+        await eventually(
+            lambda: len(history(self.controller.name, key).runs) >= times, timeout=LONGEST_WAIT, interval=0.001
+        )
 
 
 @contextlib.asynccontextmanager

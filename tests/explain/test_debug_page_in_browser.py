@@ -7,6 +7,7 @@ import re
 import shutil
 
 import pytest
+from servers import LONGEST_WAIT
 
 import ctrlruntime as ctrl
 from ctrlruntime.api import core, meta
@@ -14,7 +15,6 @@ from ctrlruntime.manager.manager import running
 from ctrlruntime.testing import Environment
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-SOON = 20.0
 
 try:
     from playwright.async_api import async_playwright, expect
@@ -22,7 +22,7 @@ except ImportError:
     pytest.skip("the debug page is tested with playwright: install the extra dev", allow_module_level=True)
 if CHROMIUM is None:
     pytest.skip("the debug page is tested in Chromium: apt-get install chromium", allow_module_level=True)
-expect.set_options(timeout=SOON * 1000)
+expect.set_options(timeout=LONGEST_WAIT * 1000)
 
 
 @pytest.fixture(scope="module")
@@ -57,7 +57,7 @@ async def operator(server):
     async with running(mgr):
         for name in ("fails", "hangs"):
             await mgr.client.create(core.ConfigMap(metadata=meta.ObjectMeta(name=name, namespace=namespace)))
-        await asyncio.wait_for(asyncio.gather(entered.wait(), failed.wait()), SOON)
+        await asyncio.wait_for(asyncio.gather(entered.wait(), failed.wait()), LONGEST_WAIT)
         yield mgr, namespace, f"http://127.0.0.1:{mgr.debug_address.port}/debug/ctrlruntime/"
         release.set()
     server.delete_namespace(namespace)
@@ -119,7 +119,7 @@ async def test_the_page_loads_itself_again(operator, browser):
     await page.goto(url)
     await mgr.client.create(core.ConfigMap(metadata=meta.ObjectMeta(name="later", namespace=namespace)))
 
-    await expect(page.locator("#latest-reconciles")).to_contain_text(f"{namespace}/later", timeout=SOON * 1000)
+    await expect(page.locator("#latest-reconciles")).to_contain_text(f"{namespace}/later", timeout=LONGEST_WAIT * 1000)
 
 
 async def test_it_does_not_load_itself_while_you_type_or_read(operator, browser):

@@ -8,6 +8,7 @@ import time
 import msgspec
 import pytest
 from explained import A, Cluster, Informer, Setting, changed, running, trigger
+from servers import LONGEST_WAIT
 
 from ctrlruntime.api import GroupVersionKind
 from ctrlruntime.api.metadata import Metadata
@@ -23,8 +24,6 @@ from ctrlruntime.journal import Journal
 from ctrlruntime.reconcile import Request, Result
 from ctrlruntime.rest.fence import Actor, acting
 from ctrlruntime.selector import equals
-
-SOON = 5.0
 
 
 class View:
@@ -211,7 +210,7 @@ async def test_a_running_one_says_where_it_waits_and_that_it_comes_again():
 
     async with running(Setting(reconcile)) as setting:
         setting.add(A, trigger())
-        await asyncio.wait_for(entered.wait(), SOON)
+        await asyncio.wait_for(entered.wait(), LONGEST_WAIT)
         once = answer(setting)
         setting.add(A, changed())
         again = answer(setting)
@@ -236,7 +235,7 @@ async def test_one_that_waits_for_a_worker_says_so():
     async with running(Setting(reconcile)) as setting:
         for name in "bcda":
             setting.add(Request("ns", name), trigger(name=name))
-        await asyncio.wait_for(entered.wait(), SOON)
+        await asyncio.wait_for(entered.wait(), LONGEST_WAIT)
         seen = answer(setting)
         release.set()
 
@@ -422,7 +421,7 @@ async def test_the_overview_shows_everything():
     async with running(Setting(reconcile)) as setting:
         for name in ("slow", "a", "bad"):
             setting.add(Request("ns", name), trigger(name=name))
-        await asyncio.wait_for(entered.wait(), SOON)
+        await asyncio.wait_for(entered.wait(), LONGEST_WAIT)
         await setting.ran(Request("ns", "bad"))
         seen = setting.explainer.overview()
         release.set()

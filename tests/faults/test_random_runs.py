@@ -23,6 +23,7 @@ from dataclasses import dataclass, field
 import pytest
 from operators.history import History
 from operators.writer import scaled
+from servers import LONGEST_WAIT
 
 import ctrlruntime as ctrl
 from ctrlruntime.api import coordination, core, meta
@@ -215,7 +216,7 @@ class Leaders:
             await self._rob(client)
         task = self.tasks.pop(leader)
         with suppress(LeaderElectionLostError):
-            await asyncio.wait_for(task, 20)
+            await asyncio.wait_for(task, LONGEST_WAIT)
         self.start()
 
     async def leader(self, client: ctrl.Client) -> str:
@@ -247,7 +248,7 @@ class Leaders:
             mgr.stop()
         for task in self.tasks.values():
             with suppress(LeaderElectionLostError):
-                await asyncio.wait_for(task, 20)
+                await asyncio.wait_for(task, LONGEST_WAIT)
 
 
 # --- the runs ------------------------------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ import time
 
 import pytest
 from cases import on_both_servers
+from servers import LONGEST_WAIT
 
 import ctrlruntime as ctrl
 from ctrlruntime.api import coordination, core, meta
@@ -15,7 +16,6 @@ from ctrlruntime.errors import StaleReadError
 from ctrlruntime.testing import eventually
 from ctrlruntime.testing.faults import FaultProxy, Match
 
-SOON = 20.0
 PROMPT = 5.0  # seconds in which a controller starts whose kinds can be compared
 LEASE = "takes-over"
 
@@ -71,9 +71,9 @@ class Standby:
             await client.create(kind(metadata=meta.ObjectMeta(name="one", namespace=self.namespace)))
         async with ctrl.running(self.mgr):
             caches = [self.mgr.cluster.cache, self.behind_proxy.cache]
-            await eventually(lambda: sum(len(one.informers()) for one in caches) == self.kinds, timeout=SOON)
+            await eventually(lambda: sum(len(one.informers()) for one in caches) == self.kinds, timeout=LONGEST_WAIT)
             for cache in caches:
-                await asyncio.wait_for(cache.wait_for_cache_sync(), SOON)
+                await asyncio.wait_for(cache.wait_for_cache_sync(), LONGEST_WAIT)
             assert not self.mgr.elected.is_set()
             yield
 
@@ -81,7 +81,7 @@ class Standby:
         """Let it become the leader; return when that was."""
         self.lease.spec.holder_identity = None
         await self.mgr.cluster.unfenced_client().update(self.lease)
-        await asyncio.wait_for(self.mgr.elected.wait(), SOON)
+        await asyncio.wait_for(self.mgr.elected.wait(), LONGEST_WAIT)
         return time.monotonic()
 
 
@@ -96,9 +96,9 @@ async def test_a_dead_second_cluster_delays_only_those_who_read_it(server, names
         async with standby.waiting():
             with getattr(proxy, fault)():
                 won = await standby.win()
-                home = await eventually(lambda: standby.started.get("home"), timeout=SOON)
+                home = await eventually(lambda: standby.started.get("home"), timeout=LONGEST_WAIT)
                 assert home - won < PROMPT
-                await eventually(lambda: "far" in standby.stale, timeout=SOON)
+                await eventually(lambda: "far" in standby.stale, timeout=LONGEST_WAIT)
                 assert "far" not in standby.started
             await eventually(lambda: standby.started.get("far"))
 
@@ -111,9 +111,9 @@ async def test_a_kind_that_answers_503_delays_only_those_who_read_it(server, nam
         async with standby.waiting():
             with proxy.respond(Match(verb="list", resource="secrets"), 503):
                 won = await standby.win()
-                well = await eventually(lambda: standby.started.get("well"), timeout=SOON)
+                well = await eventually(lambda: standby.started.get("well"), timeout=LONGEST_WAIT)
                 assert well - won < PROMPT
-                await eventually(lambda: "ill" in standby.stale, timeout=SOON)
+                await eventually(lambda: "ill" in standby.stale, timeout=LONGEST_WAIT)
                 assert "ill" not in standby.started
             await eventually(lambda: standby.started.get("ill"))
 

@@ -427,7 +427,7 @@ async def removed_kind(world: World) -> None:
         async with world.running():
             removed = time.monotonic()
             await asyncio.to_thread(world.server.uninstall_crds, names)
-            await world.proxy.wait_for(Match(resource="gizmos"), timeout=120, since=removed)
+            await world.proxy.wait_for(Match(resource="gizmos"), timeout=LONGEST_WAIT, since=removed)
             changed = await world.change()
             await world.recovered(changed, kind=core.ConfigMap, within=5)
             world.assert_no_list(since=removed)

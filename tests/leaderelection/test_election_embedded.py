@@ -3,6 +3,7 @@ from __future__ import annotations
 import asyncio
 
 import pytest
+from servers import LONGEST_WAIT
 
 from ctrlruntime.api.coordination.v1 import Lease
 from ctrlruntime.api.metadata import NamespacedName
@@ -30,13 +31,13 @@ async def test_leadership_passes_on_through_a_lease_of_a_server(server):
     )
     tasks = [asyncio.create_task(first.run())]
     try:
-        await asyncio.wait_for(leads[0].wait(), 10)
+        await asyncio.wait_for(leads[0].wait(), LONGEST_WAIT)
         tasks.append(asyncio.create_task(second.run()))
         await asyncio.sleep(0)
         assert not second.is_leader
 
         tasks[0].cancel()
-        await asyncio.wait_for(leads[1].wait(), 10)
+        await asyncio.wait_for(leads[1].wait(), LONGEST_WAIT)
 
         lease = await cluster.unfenced_client().get(Lease, NamespacedName(namespace, "lock"))
         assert lease.spec.holder_identity == second.identity

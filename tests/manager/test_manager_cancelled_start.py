@@ -7,12 +7,12 @@ import gc
 import warnings
 
 import pytest
+from servers import LONGEST_WAIT
 
 import ctrlruntime as ctrl
 from ctrlruntime.api import core
 from ctrlruntime.rest.transport import Transport
 
-SOON = 20.0
 LOCAL = "127.0.0.1:0"
 
 pytestmark = pytest.mark.usefixtures("nothing_left")
@@ -40,7 +40,7 @@ async def test_a_start_cancelled_after_any_number_of_steps_ends(make, namespace,
 
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
-        await asyncio.wait_for(asyncio.shield(task), SOON)
+        await asyncio.wait_for(asyncio.shield(task), LONGEST_WAIT)
 
     assert not [line for line in logs if line["level"] == "error"]
     assert (mgr.metrics_address, mgr.health_probe_address) == (None, None)
@@ -54,7 +54,7 @@ async def test_a_stop_after_any_number_of_steps_is_a_planned_one(make, namespace
         await asyncio.sleep(0)
 
     mgr.stop()
-    await asyncio.wait_for(task, SOON)
+    await asyncio.wait_for(task, LONGEST_WAIT)
 
     assert not [line for line in logs if line["level"] == "error"]
 

@@ -12,6 +12,7 @@ from dataclasses import replace
 
 import pytest
 from click.testing import CliRunner
+from servers import LONGEST_WAIT
 
 import ctrlruntime as ctrl
 from ctrlruntime.api import core, meta
@@ -22,7 +23,6 @@ from ctrlruntime.manager.manager import running
 from ctrlruntime.manager.watchdog import Watchdog
 from ctrlruntime.testing.eventually import eventually
 
-SOON = 5.0
 LOCAL = "127.0.0.1:0"
 
 pytestmark = pytest.mark.usefixtures("nothing_left")
@@ -32,7 +32,7 @@ def fetch(address, path):
     url = f"http://{address.host}:{address.port}/debug/ctrlruntime/{path}"
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     try:
-        with opener.open(url, timeout=SOON) as answer:
+        with opener.open(url, timeout=LONGEST_WAIT) as answer:
             return answer.status, answer.read().decode(), answer.headers["Content-Type"]
     except urllib.error.HTTPError as error:
         with error:
@@ -142,7 +142,7 @@ async def test_why_tells_triggers_calls_and_outcome_of_a_real_object(operator, n
     async with running(mgr):
         await create(mgr, namespace, "written")
         key = ctrl.Request(namespace, "written")
-        await eventually(lambda: len(mgr.journal.history("configmap", key).runs) >= 2, timeout=SOON)
+        await eventually(lambda: len(mgr.journal.history("configmap", key).runs) >= 2, timeout=LONGEST_WAIT)
         status, why = await get_json(mgr, f"why?kind=configmap&namespace={namespace}&name=written")
 
     assert status == 200
@@ -164,7 +164,7 @@ async def test_a_running_reconcile_shows_the_line_it_waits_at(operator, namespac
     mgr, reconciler = operator
     async with running(mgr):
         await create(mgr, namespace, "hang")
-        await asyncio.wait_for(reconciler.entered.wait(), SOON)
+        await asyncio.wait_for(reconciler.entered.wait(), LONGEST_WAIT)
         _, why = await get_json(mgr, f"why?kind=ConfigMap&namespace={namespace}&name=hang")
         _, controllers = await get_json(mgr, "controllers")
         _, queues = await get_json(mgr, "queues")
@@ -204,7 +204,7 @@ async def test_short_names_and_the_default_namespace_are_as_in_kubectl(config, n
     async with running(mgr):
         await create(mgr, namespace, "short")
         key = ctrl.Request(namespace, "short")
-        await eventually(lambda: mgr.journal.history("configmap", key).runs, timeout=SOON)
+        await eventually(lambda: mgr.journal.history("configmap", key).runs, timeout=LONGEST_WAIT)
         answers = [await get_json(mgr, f"why?kind={kind}&name=short") for kind in ("cm", "ConfigMap", "configmaps")]
 
     assert [(status, why["namespace"], why["answers"][0]["request"]) for status, why in answers] == [
@@ -232,7 +232,7 @@ async def test_ctrl_why_asks_a_running_operator(operator, namespace):
 
     async with running(mgr):
         await create(mgr, namespace, "hang")
-        await asyncio.wait_for(reconciler.entered.wait(), SOON)
+        await asyncio.wait_for(reconciler.entered.wait(), LONGEST_WAIT)
         answered = await asyncio.to_thread(why, "configmap", f"{namespace}/hang")
         refused = await asyncio.to_thread(why, "configmap", f"{namespace}/nothing")
         reconciler.release.set()
@@ -260,16 +260,16 @@ async def test_a_blocked_event_loop_is_shown_with_its_stack(make):
 
         thread = threading.Thread(target=look)
         thread.start()
-        done.wait(SOON)  # what must not be done on an event loop
+        done.wait(LONGEST_WAIT)  # what must not be done on an event loop
         thread.join()
 
         async def is_answered():
             return (await get(mgr, "watches"))[0] == 200
 
-        await eventually(is_answered, timeout=SOON)
+        await eventually(is_answered, timeout=LONGEST_WAIT)
 
     ((status, text, _),) = seen
     refusal = json.loads(text)
     assert status == 503
     assert "event loop has not answered" in refusal["error"]
-    assert any("done.wait(SOON)" in line or "test_a_blocked_event_loop" in line for line in refusal["stack"])
+    assert any("done.wait(LONGEST_WAIT)" in line or "test_a_blocked_event_loop" in line for line in refusal["stack"])

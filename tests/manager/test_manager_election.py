@@ -7,6 +7,7 @@ import dataclasses
 import threading
 
 import pytest
+from servers import LONGEST_WAIT
 
 import ctrlruntime as ctrl
 from ctrlruntime.api import coordination, core, meta
@@ -15,8 +16,6 @@ from ctrlruntime.errors import ConfigError, Conflict, FencedError, LeaderElectio
 from ctrlruntime.leaderelection import LeaseLock
 from ctrlruntime.manager.manager import running
 from ctrlruntime.testing import eventually
-
-SOON = 10.0
 
 pytestmark = pytest.mark.usefixtures("nothing_left")
 
@@ -71,7 +70,7 @@ async def test_what_needs_the_leader_starts_when_the_lease_is_won(make, election
     mgr.add(runnable)
 
     async with running(mgr):
-        await asyncio.wait_for(runnable.started.wait(), SOON)
+        await asyncio.wait_for(runnable.started.wait(), LONGEST_WAIT)
         assert mgr.elected.is_set()
         assert await holder(mgr, election) == "me"
 
@@ -88,7 +87,7 @@ async def test_the_lease_is_given_back_after_the_runnables_have_ended(make, elec
 
     mgr.add(look)
     async with running(mgr):
-        await asyncio.wait_for(mgr.elected.wait(), SOON)
+        await asyncio.wait_for(mgr.elected.wait(), LONGEST_WAIT)
         await asyncio.sleep(0)
 
     assert seen == ["me"]
@@ -100,7 +99,7 @@ async def test_becoming_leader_and_ceasing_to_lead_are_recorded(make, election):
     mgr = make(leader_election=election)
 
     async with running(mgr):
-        await asyncio.wait_for(mgr.elected.wait(), SOON)
+        await asyncio.wait_for(mgr.elected.wait(), LONGEST_WAIT)
 
     events = await mgr.api_reader.list(Event, namespace=election.namespace)
     assert sorted(event.note for event in events) == ["me became leader", "me stopped leading"]
@@ -118,7 +117,7 @@ async def test_while_another_leads_only_what_needs_no_leader_runs(make, election
     mgr.add(other)
 
     async with running(mgr):
-        await asyncio.wait_for(other.started.wait(), SOON)
+        await asyncio.wait_for(other.started.wait(), LONGEST_WAIT)
         assert not mgr.elected.is_set()
 
     assert not leader.started.is_set()
@@ -135,16 +134,16 @@ async def test_a_lease_won_while_stopping_starts_nothing(make, election, monkeyp
     async def slow(self, record):
         asked.set()
         await create(self, record)
-        await asyncio.to_thread(go_on.wait, SOON)
+        await asyncio.to_thread(go_on.wait, LONGEST_WAIT)
 
     monkeypatch.setattr(LeaseLock, "create", slow)
     task = asyncio.ensure_future(mgr.start())
-    assert await asyncio.to_thread(asked.wait, SOON)
+    assert await asyncio.to_thread(asked.wait, LONGEST_WAIT)
     await eventually(lambda: holder(mgr, election))
 
     mgr.stop()
     go_on.set()
-    await asyncio.wait_for(task, SOON)
+    await asyncio.wait_for(task, LONGEST_WAIT)
 
     assert not runnable.started.is_set()
     assert not mgr.elected.is_set()
@@ -170,7 +169,7 @@ async def test_a_lost_lease_ends_the_manager_without_grace(make, election, monke
 
     ctrl.new_controller_managed_by(mgr).named("any").watches_raw_source(ctrl.source.Func(fill)).complete(reconcile)
     task = asyncio.ensure_future(mgr.start())
-    await asyncio.wait_for(started.wait(), SOON)
+    await asyncio.wait_for(started.wait(), LONGEST_WAIT)
     client = mgr.cluster.unfenced_client()
 
     async def take_away():
@@ -184,7 +183,7 @@ async def test_a_lost_lease_ends_the_manager_without_grace(make, election, monke
     await eventually(take_away)
 
     with pytest.raises(LeaderElectionLostError, match="another holds it"):
-        await asyncio.wait_for(task, SOON)
+        await asyncio.wait_for(task, LONGEST_WAIT)
     assert ended == ["cancelled"]
     assert await holder(mgr, election) == "another"
     await mgr.cluster.close()
@@ -203,7 +202,7 @@ async def test_a_lease_lost_during_the_graceful_stop_cuts_the_grace_short_and_is
 
     ctrl.new_controller_managed_by(mgr).named("any").watches_raw_source(ctrl.source.Func(fill)).complete(reconcile)
     task = asyncio.ensure_future(mgr.start())
-    await asyncio.wait_for(started.wait(), SOON)
+    await asyncio.wait_for(started.wait(), LONGEST_WAIT)
     client = mgr.cluster.unfenced_client()
 
     mgr.stop()
@@ -216,7 +215,7 @@ async def test_a_lease_lost_during_the_graceful_stop_cuts_the_grace_short_and_is
         )
     )
 
-    await asyncio.wait_for(task, SOON)
+    await asyncio.wait_for(task, LONGEST_WAIT)
     (line,) = [line for line in logs if line["event"] == "lease lost during shutdown"]
     assert line["level"] == "warning"
     await mgr.cluster.close()
@@ -229,13 +228,13 @@ async def test_a_release_that_gets_no_answer_ends_with_the_grace(make, election,
     patient = dataclasses.replace(election, lease_duration=61.0, renew_deadline=60.0, retry_period=10.0)
     mgr = make(leader_election=patient, graceful_shutdown_timeout=0.01)
     task = asyncio.ensure_future(mgr.start())
-    await asyncio.wait_for(mgr.elected.wait(), SOON)
+    await asyncio.wait_for(mgr.elected.wait(), LONGEST_WAIT)
     monkeypatch.setattr(LeaseLock, "update", hang)
 
     mgr.stop()
 
     # The election itself would try for half of its renew deadline.
-    await asyncio.wait_for(task, SOON)
+    await asyncio.wait_for(task, LONGEST_WAIT)
     assert [line["level"] for line in logs if "not released" in line["event"]] == ["warning"]
     await mgr.cluster.close()
 
@@ -254,7 +253,7 @@ async def test_writes_of_a_process_that_does_not_lead_are_refused(make, election
 
     mgr.add(NeedsNoLeader())
     async with running(mgr):
-        await asyncio.wait_for(written.wait(), SOON)
+        await asyncio.wait_for(written.wait(), LONGEST_WAIT)
         with pytest.raises(FencedError, match="does not hold the lease"):
             await mgr.client.create(config_map(namespace, "bound"))
 
@@ -354,7 +353,7 @@ async def test_a_candidate_without_warm_caches_lists_nothing(make, election, hel
     ctrl.new_controller_managed_by(mgr).for_(core.ConfigMap).complete(lambda request: None)
 
     async with running(mgr):
-        await asyncio.wait_for(other.started.wait(), SOON)
+        await asyncio.wait_for(other.started.wait(), LONGEST_WAIT)
         await eventually(lambda: mgr._elector.leader == "another")
         assert not mgr.cache.informers()
 
@@ -381,7 +380,7 @@ async def test_a_failed_warm_up_fails_the_manager(make, election, held):
     mgr.add(Cold())
 
     with pytest.raises(LookupError, match="no luck"):
-        await asyncio.wait_for(mgr.start(), SOON)
+        await asyncio.wait_for(mgr.start(), LONGEST_WAIT)
     await mgr.cluster.close()
 
 
@@ -411,7 +410,7 @@ async def test_a_lock_of_the_users_own_elects_the_leader(make):
         return make(leader_election=ctrl.LeaderElection("test", lock=lock, identity=identity, retry_period=1.0))
 
     async with running(manager("first")) as first:
-        await asyncio.wait_for(first.elected.wait(), SOON)
+        await asyncio.wait_for(first.elected.wait(), LONGEST_WAIT)
         async with running(manager("second")) as second:
             await eventually(lambda: second._elector.leader == "first")
             assert not second.elected.is_set()
@@ -426,7 +425,7 @@ async def test_a_leader_whose_work_failed_gives_the_lease_back(make, election):
 
     mgr.add(work)
     with pytest.raises(LookupError):
-        await asyncio.wait_for(mgr.start(), SOON)
+        await asyncio.wait_for(mgr.start(), LONGEST_WAIT)
 
     assert await holder(mgr, election) == ""
     await mgr.cluster.close()

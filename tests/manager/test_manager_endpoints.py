@@ -11,13 +11,13 @@ import ssl
 import aiohttp
 import pytest
 from aiohttp import web
+from servers import LONGEST_WAIT
 
 import ctrlruntime as ctrl
 from ctrlruntime.api import core, meta
 from ctrlruntime.errors import ConfigError
 from ctrlruntime.manager.manager import running
 
-SOON = 5.0
 LOCAL = "127.0.0.1:0"
 
 pytestmark = pytest.mark.usefixtures("nothing_left")
@@ -38,9 +38,9 @@ async def test_metrics_of_all_parts_are_served_under_controller_runtimes_names(m
 
     ctrl.new_controller_managed_by(mgr).for_(core.ConfigMap).complete(reconcile)
     async with running(mgr):
-        await asyncio.wait_for(mgr.elected.wait(), SOON)
+        await asyncio.wait_for(mgr.elected.wait(), LONGEST_WAIT)
         await mgr.client.create(core.ConfigMap(metadata=meta.ObjectMeta(name="any", namespace=namespace)))
-        await asyncio.wait_for(done.wait(), SOON)
+        await asyncio.wait_for(done.wait(), LONGEST_WAIT)
         status, text = await get(mgr.metrics_address, "/metrics")
 
     assert status == 200
@@ -72,7 +72,7 @@ async def test_secure_metrics_guard_handlers_of_yours_too_and_answer_while_the_m
             context = ssl.create_default_context()
             context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
             for path in ("/metrics", "/hello"):
-                connection = http.client.HTTPSConnection("127.0.0.1", port, context=context, timeout=SOON)
+                connection = http.client.HTTPSConnection("127.0.0.1", port, context=context, timeout=LONGEST_WAIT)
                 connection.request("GET", path)
                 yield connection.getresponse().status
                 connection.close()
@@ -132,7 +132,7 @@ async def test_readiness_is_off_at_once_when_the_manager_stops(make):
 
     ctrl.new_controller_managed_by(mgr).named("any").watches_raw_source(ctrl.source.Func(fill)).complete(reconcile)
     task = asyncio.ensure_future(mgr.start())
-    await asyncio.wait_for(entered.wait(), SOON)
+    await asyncio.wait_for(entered.wait(), LONGEST_WAIT)
     assert (await get(mgr.health_probe_address, "/readyz"))[0] == 200
 
     mgr.stop()
@@ -140,7 +140,7 @@ async def test_readiness_is_off_at_once_when_the_manager_stops(make):
     assert (await get(mgr.health_probe_address, "/healthz"))[0] == 200
 
     release.set()
-    await asyncio.wait_for(task, SOON)
+    await asyncio.wait_for(task, LONGEST_WAIT)
 
 
 async def test_probes_answer_while_the_cache_cannot_sync(make):
@@ -201,14 +201,14 @@ async def test_a_port_in_use_is_an_error_that_names_the_flag(make, option, flag)
         mgr = make(**{option: f"127.0.0.1:{taken.getsockname()[1]}"})
 
         with pytest.raises(ConfigError, match=rf"Give a free address with {flag}"):
-            await asyncio.wait_for(mgr.start(), SOON)
+            await asyncio.wait_for(mgr.start(), LONGEST_WAIT)
 
 
 async def test_the_first_server_is_closed_when_the_second_cannot_listen(make):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         mgr = make(metrics_bind_address=LOCAL, health_probe_bind_address=f"127.0.0.1:{taken.getsockname()[1]}")
         with pytest.raises(ConfigError):
-            await asyncio.wait_for(mgr.start(), SOON)
+            await asyncio.wait_for(mgr.start(), LONGEST_WAIT)
 
     assert mgr.metrics_address is None
 

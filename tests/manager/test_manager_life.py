@@ -7,6 +7,7 @@ import contextlib
 import threading
 
 import pytest
+from servers import LONGEST_WAIT
 
 import ctrlruntime as ctrl
 from ctrlruntime.api import core, meta
@@ -14,8 +15,6 @@ from ctrlruntime.errors import CacheNotStartedError, ConfigError
 from ctrlruntime.manager.manager import running
 from ctrlruntime.manager.runnables import StopTimeoutError
 from ctrlruntime.testing import eventually
-
-SOON = 5.0
 
 pytestmark = pytest.mark.usefixtures("nothing_left")
 
@@ -80,7 +79,7 @@ async def test_what_needs_no_leader_starts_first_and_stops_first(make):
     mgr.add(other)
 
     async with running(mgr):
-        await asyncio.wait_for(leader.started.wait(), SOON)
+        await asyncio.wait_for(leader.started.wait(), LONGEST_WAIT)
 
     assert notes == ["other starts", "leader starts", "other ends", "leader ends"]
 
@@ -107,7 +106,7 @@ async def test_without_election_the_manager_is_elected_at_once(make):
     mgr = make()
 
     async with running(mgr):
-        await asyncio.wait_for(mgr.elected.wait(), SOON)
+        await asyncio.wait_for(mgr.elected.wait(), LONGEST_WAIT)
 
 
 async def test_a_runnable_added_late_starts_at_once(make):
@@ -115,10 +114,10 @@ async def test_a_runnable_added_late_starts_at_once(make):
     mgr = make()
 
     async with running(mgr):
-        await asyncio.wait_for(mgr.elected.wait(), SOON)
+        await asyncio.wait_for(mgr.elected.wait(), LONGEST_WAIT)
         late = Noted("late", notes)
         mgr.add(late)
-        await asyncio.wait_for(late.started.wait(), SOON)
+        await asyncio.wait_for(late.started.wait(), LONGEST_WAIT)
 
     assert notes == ["late starts", "late ends"]
 
@@ -138,7 +137,7 @@ async def test_nothing_is_added_while_the_manager_stops(make):
 
     mgr.add(at_the_end)
     async with running(mgr):
-        await asyncio.wait_for(mgr.elected.wait(), SOON)
+        await asyncio.wait_for(mgr.elected.wait(), LONGEST_WAIT)
         await asyncio.sleep(0)
 
     assert refused
@@ -163,7 +162,7 @@ async def test_a_start_that_is_not_async_is_named(make):
     mgr.add(Plain())
 
     with pytest.raises(TypeError, match=r"cannot run .*Plain.*: its start must be async, but returned 3"):
-        await asyncio.wait_for(mgr.start(), SOON)
+        await asyncio.wait_for(mgr.start(), LONGEST_WAIT)
 
 
 async def test_a_second_start_is_refused(make):
@@ -180,7 +179,7 @@ async def test_a_manager_may_be_stopped_before_it_is_started(make):
     mgr = make()
     mgr.stop()
 
-    await asyncio.wait_for(mgr.start(), SOON)
+    await asyncio.wait_for(mgr.start(), LONGEST_WAIT)
 
     assert not mgr.elected.is_set()
 
@@ -205,7 +204,7 @@ async def test_the_first_error_ends_the_manager_and_is_raised(make):
     mgr.add(Noted("bad", notes, error=LookupError("no luck")))
 
     with pytest.raises(LookupError, match="no luck"):
-        await asyncio.wait_for(mgr.start(), SOON)
+        await asyncio.wait_for(mgr.start(), LONGEST_WAIT)
 
     assert notes[-1] == "good ends"
 
@@ -223,7 +222,7 @@ async def test_several_errors_are_raised_as_a_group(make):
     mgr.add(Noted("bad", [], error=LookupError("no luck")))
 
     with pytest.raises(ExceptionGroup) as caught:
-        await asyncio.wait_for(mgr.start(), SOON)
+        await asyncio.wait_for(mgr.start(), LONGEST_WAIT)
 
     assert [type(error) for error in caught.value.exceptions] == [LookupError, ValueError]
 
@@ -237,7 +236,7 @@ async def test_a_runnable_that_ends_by_itself_ends_nothing_else(make):
 
     mgr.add(short)
     async with running(mgr):
-        await asyncio.wait_for(done.wait(), SOON)
+        await asyncio.wait_for(done.wait(), LONGEST_WAIT)
         await asyncio.sleep(0)
         assert not mgr.is_stopping
 
@@ -248,7 +247,7 @@ async def test_a_cancelled_start_stops_everything_and_is_cancelled(make):
     runnable = Noted("one", notes)
     mgr.add(runnable)
     task = asyncio.ensure_future(mgr.start())
-    await asyncio.wait_for(runnable.started.wait(), SOON)
+    await asyncio.wait_for(runnable.started.wait(), LONGEST_WAIT)
 
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -262,14 +261,14 @@ async def test_a_second_cancellation_cuts_the_grace_short(make):
     reconciles = Reconciles()
     controller_of(mgr, reconciles, "hang")
     task = asyncio.ensure_future(mgr.start())
-    await asyncio.wait_for(reconciles.entered.wait(), SOON)
+    await asyncio.wait_for(reconciles.entered.wait(), LONGEST_WAIT)
 
     task.cancel()
     await eventually(lambda: mgr.is_stopping)
     task.cancel()
 
     with pytest.raises(asyncio.CancelledError):
-        await asyncio.wait_for(task, SOON)
+        await asyncio.wait_for(task, LONGEST_WAIT)
     assert reconciles.was_cancelled
 
 
@@ -312,12 +311,12 @@ async def test_a_running_reconcile_finishes_with_a_working_client(make, namespac
     reconciler = Reconciles(lambda: mgr.client.create(config_map(namespace, "last-words")))
     controller_of(mgr, reconciler, "patient")
     task = asyncio.ensure_future(mgr.start())
-    await asyncio.wait_for(reconciler.entered.wait(), SOON)
+    await asyncio.wait_for(reconciler.entered.wait(), LONGEST_WAIT)
 
     mgr.stop()
     await eventually(lambda: mgr.is_stopping)
     reconciler.release.set()
-    await asyncio.wait_for(task, SOON)
+    await asyncio.wait_for(task, LONGEST_WAIT)
 
     assert not reconciler.was_cancelled
     assert reconciler.result.metadata.uid
@@ -328,10 +327,10 @@ async def test_a_reconcile_that_outlasts_the_grace_is_cancelled_and_that_is_a_wa
     reconciler = Reconciles()
     controller_of(mgr, reconciler, "slow")
     task = asyncio.ensure_future(mgr.start())
-    await asyncio.wait_for(reconciler.entered.wait(), SOON)
+    await asyncio.wait_for(reconciler.entered.wait(), LONGEST_WAIT)
 
     mgr.stop()
-    await asyncio.wait_for(task, SOON)
+    await asyncio.wait_for(task, LONGEST_WAIT)
 
     assert reconciler.was_cancelled
     (line,) = [line for line in logs if line["event"] == "reconcile cancelled by shutdown"]
@@ -350,12 +349,12 @@ async def test_a_reconcile_that_ignores_the_end_of_the_grace_fails_the_stop(make
     mgr = make(graceful_shutdown_timeout=grace)
     controller_of(mgr, reconcile, "stubborn", cancel_interval=0.01)
     task = asyncio.ensure_future(mgr.start())
-    await asyncio.wait_for(entered.wait(), SOON)
+    await asyncio.wait_for(entered.wait(), LONGEST_WAIT)
 
     mgr.stop()
     expected = pytest.raises(StopTimeoutError, match=r"reconcile of ns/name did not end within the 0\.05 s")
     with expected if fails else contextlib.nullcontext():
-        await asyncio.wait_for(task, SOON)
+        await asyncio.wait_for(task, LONGEST_WAIT)
     release.set()
     await asyncio.sleep(0)
 
@@ -367,12 +366,12 @@ async def test_one_grace_is_shared_by_all_groups(make):
     mgr.add(first)
     controller_of(mgr, reconciler, "second")
     task = asyncio.ensure_future(mgr.start())
-    await asyncio.wait_for(reconciler.entered.wait(), SOON)
+    await asyncio.wait_for(reconciler.entered.wait(), LONGEST_WAIT)
     stopped_at = asyncio.get_running_loop().time()
 
     mgr.stop()
     with pytest.raises(StopTimeoutError, match=r"Stubborn did not end within the 0\.3 s of graceful_shutdown_timeout"):
-        await asyncio.wait_for(task, SOON)
+        await asyncio.wait_for(task, LONGEST_WAIT)
 
     assert reconciler.was_cancelled
     assert asyncio.get_running_loop().time() - stopped_at < 2.5
@@ -385,10 +384,10 @@ async def test_without_grace_what_does_not_end_is_left_behind_without_error(make
     stubborn = Stubborn()
     mgr.add(stubborn)
     task = asyncio.ensure_future(mgr.start())
-    await asyncio.wait_for(stubborn.started.wait(), SOON)
+    await asyncio.wait_for(stubborn.started.wait(), LONGEST_WAIT)
 
     mgr.stop()
-    await asyncio.wait_for(task, SOON)
+    await asyncio.wait_for(task, LONGEST_WAIT)
 
     assert [line["runnable"] for line in logs if "abandoned" in line["event"]] == ["Stubborn"]
     stubborn.release.set()
@@ -412,11 +411,11 @@ async def test_a_stop_that_hangs_does_not_hang_the_manager(make, monkeypatch):
     mgr = make(graceful_shutdown_timeout=0.05)
     mgr.add(Hanging())
     task = asyncio.ensure_future(mgr.start())
-    await asyncio.wait_for(Hanging.started.wait(), SOON)
+    await asyncio.wait_for(Hanging.started.wait(), LONGEST_WAIT)
 
     mgr.stop()
 
-    await asyncio.wait_for(task, SOON)
+    await asyncio.wait_for(task, LONGEST_WAIT)
 
 
 async def test_a_planned_stop_logs_no_error(make, logs, namespace):
@@ -424,7 +423,7 @@ async def test_a_planned_stop_logs_no_error(make, logs, namespace):
     reconciler = Reconciles()
     controller_of(mgr, reconciler, "any")
     async with running(mgr):
-        await asyncio.wait_for(reconciler.entered.wait(), SOON)
+        await asyncio.wait_for(reconciler.entered.wait(), LONGEST_WAIT)
         reconciler.release.set()
 
     assert [line for line in logs if line["level"] in {"warning", "error"}] == []
@@ -479,7 +478,7 @@ async def test_controllers_of_a_manager_share_one_list_and_one_watch(make, names
     async with running(mgr):
         await mgr.client.create(config_map(namespace, "one"))
         for event in reconciled.values():
-            await asyncio.wait_for(event.wait(), SOON)
+            await asyncio.wait_for(event.wait(), LONGEST_WAIT)
 
     asked = [method for method, path in paths if path == "/api/v1/configmaps"]
     # A streaming list is list and watch in one; a server without it is asked for one of each.
@@ -493,7 +492,7 @@ async def test_another_cluster_starts_and_stops_with_the_manager(make, config, n
     recorder = other.event_recorder("somebody")
 
     async with running(mgr):
-        await asyncio.wait_for(mgr.elected.wait(), SOON)
+        await asyncio.wait_for(mgr.elected.wait(), LONGEST_WAIT)
         assert (await other.client.get(core.Namespace, ctrl.NamespacedName("", namespace))).metadata.name == namespace
         about = config_map(namespace, "subject")
         recorder.event(about, reason="Tested", action="Test", note="it works")
@@ -549,7 +548,7 @@ async def test_events_recorded_at_the_end_are_still_written(make, namespace):
 
     mgr.add(last_words)
     async with running(mgr):
-        await asyncio.wait_for(mgr.elected.wait(), SOON)
+        await asyncio.wait_for(mgr.elected.wait(), LONGEST_WAIT)
         await asyncio.sleep(0)
 
     events = await mgr.api_reader.list(Event, namespace=namespace)

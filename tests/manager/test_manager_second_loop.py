@@ -12,6 +12,7 @@ import urllib.request
 
 import pytest
 from aiohttp import web
+from servers import LONGEST_WAIT
 
 import ctrlruntime as ctrl
 from ctrlruntime.api import coordination, core, meta
@@ -21,7 +22,6 @@ from ctrlruntime.manager.manager import running
 from ctrlruntime.manager.watchdog import Watchdog
 from ctrlruntime.serving.loops import EventLoopBlockedError
 
-SOON = 10.0
 LOCAL = "127.0.0.1:0"
 
 pytestmark = pytest.mark.usefixtures("nothing_left")
@@ -45,7 +45,7 @@ def quick(election):
 def ask(address, path):
     """GET from another thread, without an event loop: the status and the text."""
     try:
-        with urllib.request.urlopen(f"http://127.0.0.1:{address.port}{path}", timeout=SOON) as answer:
+        with urllib.request.urlopen(f"http://127.0.0.1:{address.port}{path}", timeout=LONGEST_WAIT) as answer:
             return answer.status, answer.read().decode()
     except urllib.error.HTTPError as error:
         with error:
@@ -69,7 +69,7 @@ class InThread:
             self.error = error
 
     def join(self):
-        self._thread.join(SOON)
+        self._thread.join(LONGEST_WAIT)
         assert not self._thread.is_alive()
         if self.error is not None:
             raise self.error
@@ -77,7 +77,7 @@ class InThread:
 
 
 def until(condition):
-    end = time.monotonic() + SOON
+    end = time.monotonic() + LONGEST_WAIT
     while not condition():
         assert time.monotonic() < end
         time.sleep(0.01)
@@ -95,7 +95,7 @@ async def test_the_lease_is_renewed_while_user_code_blocks_for_longer_than_the_d
     mgr = make(leader_election=quick)
 
     async with running(mgr):
-        await asyncio.wait_for(mgr.elected.wait(), SOON)
+        await asyncio.wait_for(mgr.elected.wait(), LONGEST_WAIT)
         before, began = renewals(mgr), time.monotonic()
         InThread(lambda: until(lambda: renewals(mgr) > before + 5 and time.monotonic() > began + 1.2)).join()
         await mgr.client.create(config_map(namespace, "after"))
@@ -168,7 +168,7 @@ async def test_a_loop_that_blocks_is_one_warning_with_its_stack_and_a_metric(mak
 
     async with running(mgr):
         user_code()
-        async with asyncio.timeout(SOON):
+        async with asyncio.timeout(LONGEST_WAIT):
             while not any("responds again" in line["event"] for line in logs):  # noqa: ASYNC110 - written by another thread
                 await asyncio.sleep(0.01)
         text = mgr.metrics.render()[0].decode()
@@ -189,7 +189,7 @@ async def test_a_leader_that_hangs_loses_the_lease_and_its_probe(make, quick, na
         graceful_shutdown_timeout=None,
     )
     task = asyncio.ensure_future(mgr.start())
-    await asyncio.wait_for(mgr.elected.wait(), SOON)
+    await asyncio.wait_for(mgr.elected.wait(), LONGEST_WAIT)
     elector = mgr._elector
     seen = []
 
@@ -202,7 +202,7 @@ async def test_a_leader_that_hangs_loses_the_lease_and_its_probe(make, quick, na
     with pytest.raises(FencedError):
         await mgr.client.create(config_map(namespace, "late"))
     with pytest.raises(LeaderElectionLostError, match="the main event loop has not answered for"):
-        await asyncio.wait_for(task, SOON)
+        await asyncio.wait_for(task, LONGEST_WAIT)
 
     assert [status for status, _ in seen] == [500, 500]
     assert "[-]event-loop failed" in seen[0][1]
@@ -253,7 +253,7 @@ async def test_election_errors_on_the_second_loop_end_the_manager(make, election
     mgr = make(leader_election=election)
 
     with pytest.raises(LookupError, match="the election broke"):
-        await asyncio.wait_for(mgr.start(), SOON)
+        await asyncio.wait_for(mgr.start(), LONGEST_WAIT)
 
 
 MAIN_LOOP_DIES = """
@@ -282,7 +282,7 @@ async def test_when_the_main_loop_dies_the_lease_is_given_back(make, server, nam
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-c", MAIN_LOOP_DIES, str(server.kubeconfig_path), namespace, stdout=asyncio.subprocess.PIPE
     )
-    output, _ = await asyncio.wait_for(process.communicate(), 30)
+    output, _ = await asyncio.wait_for(process.communicate(), LONGEST_WAIT)
 
     assert output.split() == [b"ended"]
     mgr = make()

@@ -8,14 +8,13 @@ import sys
 import threading
 
 import pytest
+from servers import LONGEST_WAIT
 
 from ctrlruntime.errors import ConfigError
 from ctrlruntime.healthz import UnhealthyError
 from ctrlruntime.manager.watchdog import LoopWatch, Watchdog, where
 from ctrlruntime.metrics import LoopMetrics
 from ctrlruntime.testing import eventually
-
-SOON = 5.0
 
 
 class Loop:
@@ -189,12 +188,12 @@ async def test_run_sees_a_real_block_and_its_end(logs):
             await run
 
     def block_here():
-        assert release.wait(SOON)
+        assert release.wait(LONGEST_WAIT)
 
-    thread = threading.Thread(target=lambda: asyncio.run(asyncio.wait_for(observe(), SOON)))
+    thread = threading.Thread(target=lambda: asyncio.run(asyncio.wait_for(observe(), LONGEST_WAIT)))
     thread.start()
     block_here()
-    await asyncio.to_thread(thread.join, SOON)
+    await asyncio.to_thread(thread.join, LONGEST_WAIT)
 
     assert not thread.is_alive()
     assert warned.is_set()
@@ -210,7 +209,7 @@ def test_where_prefers_code_of_the_user_to_libraries():
         found.append(where(sys._getframe()))
 
     max([1, 2], key=lambda _: mine() or 0)
-    asyncio.run(asyncio.wait_for(_call(mine), 1))
+    asyncio.run(asyncio.wait_for(_call(mine), LONGEST_WAIT))
 
     assert all(place.endswith(" in mine") for place in found)
     assert where(None) == ""

@@ -14,15 +14,13 @@ from typing import Any
 from forked import Forked, Forks
 from installing import CERTIFICATES, Document, Installation, arguments, environment, kubeconfig_of
 from scaffolded import ROOT
-from servers import free_port
+from servers import LONGEST_WAIT, free_port
 
 import ctrlruntime as ctrl
 from ctrlruntime.api import meta
 from ctrlruntime.certificates import make_authority
 from ctrlruntime.olm.bundle import Bundle
 from ctrlruntime.testing import Environment
-
-LIMIT = 30.0
 
 
 class InstalledOperator:
@@ -143,7 +141,7 @@ class InstalledOperator:
             return 0
         if self.process.poll() is None:
             self.process.send_signal(number)
-        return self.process.wait(timeout=LIMIT)
+        return self.process.wait(timeout=LONGEST_WAIT)
 
     def assert_all_was_allowed(self) -> None:
         """Stop it: it ended well, and no request was refused for want of a permission."""

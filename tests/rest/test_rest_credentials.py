@@ -6,6 +6,7 @@ import threading
 from datetime import UTC, datetime
 
 import pytest
+from servers import LONGEST_WAIT
 
 from ctrlruntime.certificates import make_authority
 from ctrlruntime.errors import ConfigError
@@ -122,7 +123,7 @@ class Issuer:
         self.threads = set()
 
     def __call__(self):
-        assert self.gate.wait(5)
+        assert self.gate.wait(LONGEST_WAIT)
         self.runs += 1
         self.threads.add(threading.current_thread())
         if self.error:
@@ -234,7 +235,7 @@ async def test_a_cancelled_caller_does_not_end_the_run_for_others(clock):
     with pytest.raises(asyncio.CancelledError):
         await first
     issuer.gate.set()
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(LONGEST_WAIT):
         assert await second == bearer("token-1")
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from hypothesis import example, given
 from hypothesis import strategies as st
+from servers import LONGEST_WAIT
 from test_rest_answer_limits import asked, receive
 from test_rest_connection import CHUNKED, EMPTY, INTERIM, PLAIN, cut
 
@@ -18,9 +19,6 @@ from ctrlruntime.rest.connection import ExchangeError
 from ctrlruntime.rest.limits import AnswerLimits
 from ctrlruntime.rest.transport import Transport
 from ctrlruntime.rest.watch import LineSplitter, _batch
-
-PATIENCE = 20.0
-"""Seconds for what takes a millisecond."""
 
 # --- answers ---------------------------------------------------------------------------------------------------------
 
@@ -87,7 +85,7 @@ async def exchange(stream, cuts, *, whole, ends, farewell):
         await asyncio.sleep(0)
     if ends and not wire.aborted:
         connection.connection_lost(ConnectionResetError("reset") if farewell else None)
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(LONGEST_WAIT):
         if not ends and not received.done():
             for _ in range(200):
                 await asyncio.sleep(0)

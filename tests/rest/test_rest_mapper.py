@@ -3,6 +3,7 @@ import gzip
 import json
 
 import pytest
+from servers import LONGEST_WAIT
 
 from ctrlruntime.api.kind import GroupVersionKind, GroupVersionResource
 from ctrlruntime.data import open_data
@@ -283,7 +284,7 @@ async def test_questions_asked_together_share_one_load(server, mapper):
     asking[0].cancel()
 
     server.gate.set()
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(LONGEST_WAIT):
         answers = await asyncio.gather(*asking, return_exceptions=True)
     assert isinstance(answers[0], asyncio.CancelledError)
     assert {answer.plural for answer in answers[1:]} == {"deployments"}

@@ -5,6 +5,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
+from servers import LONGEST_WAIT
 
 from ctrlruntime.certificates import make_authority
 from ctrlruntime.errors import ConfigError
@@ -37,7 +38,7 @@ async def shake_hands(authority, context, *, server_hostname="localhost", names=
         port = server.sockets[0].getsockname()[1]
         _, writer = await asyncio.open_connection("127.0.0.1", port, ssl=context, server_hostname=server_hostname)
         try:
-            async with asyncio.timeout(5):
+            async with asyncio.timeout(LONGEST_WAIT):
                 return await shown
         finally:
             writer.close()

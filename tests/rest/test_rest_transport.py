@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 from aiohttp import web
+from servers import LONGEST_WAIT
 
 from ctrlruntime import log
 from ctrlruntime.certificates import make_authority
@@ -935,7 +936,7 @@ async def test_requests_beyond_the_bound_wait_their_turn_and_open_no_connection(
     held, counter = Held(), Counter()
     server.will(held)
     config = Config(host=server.url, max_connections=4)
-    async with connected(config, counter=counter) as transport, asyncio.timeout(20):
+    async with connected(config, counter=counter) as transport, asyncio.timeout(LONGEST_WAIT):
         tasks = [asyncio.ensure_future(transport.request("POST", f"/{i}", body=b"{}")) for i in range(40)]
         await until(lambda: held.under_way == 4)
         assert len(held.connections) == 4
@@ -955,7 +956,7 @@ async def test_watches_do_not_count_and_do_not_starve_writes(server):
     held = Held()
     server.will(held)
     config = Config(host=server.url, max_connections=1)
-    async with connected(config) as transport, contextlib.AsyncExitStack() as stack, asyncio.timeout(20):
+    async with connected(config) as transport, contextlib.AsyncExitStack() as stack, asyncio.timeout(LONGEST_WAIT):
         for _ in range(10):
             await stack.enter_async_context(transport.stream("/watch"))
         write = asyncio.ensure_future(transport.request("POST", "/write", body=b"{}"))
@@ -968,7 +969,7 @@ async def test_watches_do_not_count_and_do_not_starve_writes(server):
 async def test_a_request_that_gets_no_turn_says_so_and_the_connections_stay_trusted(server):
     held = Held()
     server.will(held)
-    async with connected(Config(host=server.url, max_connections=1)) as transport, asyncio.timeout(20):
+    async with connected(Config(host=server.url, max_connections=1)) as transport, asyncio.timeout(LONGEST_WAIT):
         first = asyncio.ensure_future(transport.request("GET", "/first"))
         await until(lambda: held.under_way == 1)
         with pytest.raises(

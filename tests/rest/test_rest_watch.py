@@ -7,6 +7,7 @@ import pytest
 from aiohttp import web
 from hypothesis import given
 from hypothesis import strategies as st
+from servers import LONGEST_WAIT
 from test_rest_transport import connected, serving, status
 
 from ctrlruntime.errors import AnswerTooLargeError, APIStatusError, Expired, Gone, RequestTimeoutError, TransportError
@@ -263,7 +264,7 @@ async def test_frames_are_yielded_as_they_come(server):
 
     async with connected(server.url) as transport:
         watch = Collection(transport, PODS).watch(resource_version="5", timeout=30)
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(LONGEST_WAIT):
             first = await anext(watch)
         await watch.aclose()
     hold.set()

@@ -7,10 +7,9 @@ import contextvars
 import threading
 
 import pytest
+from servers import LONGEST_WAIT
 
 from ctrlruntime.serving.loops import EventLoopBlockedError, run_on
-
-SOON = 5.0
 
 
 @pytest.fixture
@@ -21,7 +20,7 @@ def other():
     yield loop
     if loop.is_running():
         loop.call_soon_threadsafe(loop.stop)
-    thread.join(SOON)
+    thread.join(LONGEST_WAIT)
     loop.close()
 
 
@@ -60,11 +59,11 @@ async def test_a_cancellation_waits_for_the_end_of_the_work(other):
             ended.append(True)
 
     task = asyncio.ensure_future(run_on(other, work, waits_for_end=True))
-    assert await asyncio.to_thread(begun.wait, SOON)
+    assert await asyncio.to_thread(begun.wait, LONGEST_WAIT)
     task.cancel()
 
     with pytest.raises(asyncio.CancelledError):
-        await asyncio.wait_for(task, SOON)
+        await asyncio.wait_for(task, LONGEST_WAIT)
     assert ended == [True]
 
 
@@ -79,12 +78,12 @@ async def test_without_waiting_a_cancellation_passes_at_once_and_is_handed_on(ot
             cancelled.set()
 
     task = asyncio.ensure_future(run_on(other, work))
-    assert await asyncio.to_thread(begun.wait, SOON)
+    assert await asyncio.to_thread(begun.wait, LONGEST_WAIT)
     task.cancel()
 
     with pytest.raises(asyncio.CancelledError):
-        await asyncio.wait_for(task, SOON)
-    assert await asyncio.to_thread(cancelled.wait, SOON)
+        await asyncio.wait_for(task, LONGEST_WAIT)
+    assert await asyncio.to_thread(cancelled.wait, LONGEST_WAIT)
 
 
 async def test_a_blocked_loop_is_an_error_in_time_and_the_work_is_never_begun(other):

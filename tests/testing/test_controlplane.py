@@ -12,6 +12,7 @@ from pathlib import Path
 
 import psutil
 import pytest
+from servers import LONGEST_WAIT
 
 from ctrlruntime.errors import NotFound, TransportError
 from ctrlruntime.testing import eventually
@@ -49,7 +50,7 @@ def test_a_second_build_finds_the_first(real_programs):
     if not (real_programs.etcd.parent / ".built-from").exists():
         pytest.skip("the binaries in use are not of our build")
 
-    done = subprocess.run([MODULE / "build"], capture_output=True, text=True, timeout=120, check=True)
+    done = subprocess.run([MODULE / "build"], capture_output=True, text=True, timeout=LONGEST_WAIT, check=True)
 
     assert done.stdout.startswith(f"control plane {KUBERNETES_VERSION}: /")
     assert done.stdout.count("\n") == 1

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from servers import LONGEST_WAIT
 
 from ctrlruntime import certificates
 from ctrlruntime.log.options import ERROR, WARN
@@ -293,7 +294,7 @@ with demo.cluster(flags, crds={str(CONFIG / "crd")!r}, samples={str(CONFIG / "sa
         assert process.stdout.readline() == "here\n"
 
         process.send_signal(number)
-        _, errors = process.communicate(timeout=120)
+        _, errors = process.communicate(timeout=LONGEST_WAIT)
     finally:
         process.kill()
         process.communicate()

@@ -5,6 +5,7 @@ import gc
 import threading
 
 import pytest
+from servers import LONGEST_WAIT
 
 from ctrlruntime.metrics import Metrics
 from ctrlruntime.reconcile import Request
@@ -390,7 +391,7 @@ async def test_get_waits_for_an_add():
     await asyncio.sleep(0)
     queue.add("a")
 
-    assert (await asyncio.wait_for(getter, 1)).key == "a"
+    assert (await asyncio.wait_for(getter, LONGEST_WAIT)).key == "a"
 
 
 @in_virtual_time
@@ -412,7 +413,7 @@ async def test_a_delay_added_before_the_loop_knows_the_queue_is_kept():
     thread.start()
     thread.join()
 
-    assert (await asyncio.wait_for(queue.get(), 2)).key == "a"
+    assert (await asyncio.wait_for(queue.get(), LONGEST_WAIT)).key == "a"
 
 
 async def test_tick_wakes_a_getter_after_the_clock_was_moved_by_hand(queue, clock):
@@ -422,7 +423,7 @@ async def test_tick_wakes_a_getter_after_the_clock_was_moved_by_hand(queue, cloc
     clock.now += 3600
     queue.tick()
 
-    assert (await asyncio.wait_for(getter, 1)).key == "a"
+    assert (await asyncio.wait_for(getter, LONGEST_WAIT)).key == "a"
 
 
 async def test_each_key_wakes_one_getter():
@@ -432,7 +433,7 @@ async def test_each_key_wakes_one_getter():
     for key in "abc":
         queue.add(key)
 
-    items = await asyncio.wait_for(asyncio.gather(*getters), 1)
+    items = await asyncio.wait_for(asyncio.gather(*getters), LONGEST_WAIT)
     assert [item.key for item in items] == ["a", "b", "c"]
 
 
@@ -445,7 +446,7 @@ async def test_done_wakes_a_getter_for_a_key_added_meanwhile():
     await asyncio.sleep(0)
     queue.done("a")
 
-    assert (await asyncio.wait_for(getter, 1)).key == "a"
+    assert (await asyncio.wait_for(getter, LONGEST_WAIT)).key == "a"
 
 
 async def test_a_getter_cancelled_as_it_is_woken_passes_the_key_on():
@@ -455,7 +456,7 @@ async def test_a_getter_cancelled_as_it_is_woken_passes_the_key_on():
     queue.add("a")
     first.cancel()
 
-    assert (await asyncio.wait_for(second, 1)).key == "a"
+    assert (await asyncio.wait_for(second, LONGEST_WAIT)).key == "a"
     assert first.cancelled()
 
 
@@ -476,7 +477,7 @@ async def test_keys_can_be_added_from_a_thread():
     await asyncio.sleep(0)
     await asyncio.to_thread(queue.add_threadsafe, "a", priority=2)
 
-    assert (await asyncio.wait_for(getter, 1)).priority == 2
+    assert (await asyncio.wait_for(getter, LONGEST_WAIT)).priority == 2
 
 
 def test_adding_from_a_thread_needs_a_loop(queue):
@@ -523,7 +524,7 @@ async def test_wait_idle_waits_for_the_keys_in_work():
     assert not idle.done()
     queue.done("a")
 
-    await asyncio.wait_for(idle, 1)
+    await asyncio.wait_for(idle, LONGEST_WAIT)
 
 
 async def test_wait_idle_waits_for_ready_keys_before_the_shutdown():
@@ -537,7 +538,7 @@ async def test_wait_idle_waits_for_ready_keys_before_the_shutdown():
         assert not idle.done()
         queue.done(item.key)
 
-    await asyncio.wait_for(idle, 1)
+    await asyncio.wait_for(idle, LONGEST_WAIT)
 
 
 # --- metrics -------------------------------------------------------------------------------------------------------

@@ -15,7 +15,6 @@ GROUP = "rbac.authorization.k8s.io"
 RBAC = f"/apis/{GROUP}/v1"
 AUTHENTICATION = "/apis/authentication.k8s.io/v1"
 AUTHORIZATION = "/apis/authorization.k8s.io/v1"
-SOON = 15.0
 REVIEWS = f"{AUTHORIZATION}/subjectaccessreviews"
 MERGE = "application/merge-patch+json"
 
