@@ -34,7 +34,6 @@ def pod(api, ns):
         ({"container": "a", "tailLines": 0}, b""),
         ({"container": "a", "tailLines": 9}, b"one\ntwo\nthree\n"),
         ({"container": "a", "limitBytes": 5}, b"one\nt"),
-        ({"container": "a", "follow": "true"}, b"one\ntwo\nthree\n"),
         ({"container": "a", "sinceSeconds": 60}, b""),
         ({"container": "a", "sinceTime": "2026-01-02T03:04:04Z"}, b"one\ntwo\nthree\n"),
         ({"container": "a", "sinceTime": "2026-01-02T03:04:06Z"}, b""),

@@ -155,8 +155,7 @@ class Streams:
         try:
             code = await session.unless_gone(self._containers.run(command))
         except CommandError as error:
-            text = f"error executing command in container: {error}"
-            return {**failures.plain_internal(f"Internal error occurred: {text}").status, "metadata": {}}
+            return {**failures.internal(f"error executing command in container: {error}").status, "metadata": {}}
         return _SUCCESS if not code else _failed(code)
 
     async def _attach(

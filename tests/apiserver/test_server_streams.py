@@ -1,0 +1,240 @@
+"""Commands in simulated containers, what `attach` shows, and logs that are followed."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+
+import aiohttp
+import pytest
+from servers import LONGEST_WAIT
+
+from ctrlruntime.apiserver import Command
+
+CORE = "/api/v1"
+PREFIX = "simulation.ctrlruntime.dev"
+ANSWERS = """
+- command: redis-cli ping
+  stdout: PONG
+- command: sh -c .*
+  stdout: some
+  stderr: bad
+  exitCode: 3
+"""
+V4, V5 = "v4.channel.k8s.io", "v5.channel.k8s.io"
+
+
+@pytest.fixture
+def pod(api, ns):
+    """A Pod that runs; the value is its path."""
+    path = f"{CORE}/{ns}/pods"
+    annotations = {f"{PREFIX}/exec": ANSWERS, f"{PREFIX}/log": "one"}
+    spec = {"containers": [{"name": "c", "image": "i"}], "nodeName": "n"}
+    made = api.made(path, {"metadata": {"name": "p", "annotations": annotations}, "spec": spec})
+    status = {"name": "c", "state": {"running": {}}, "ready": True, "restartCount": 0, "image": "i", "imageID": ""}
+    made["status"].update({"phase": "Running", "containerStatuses": [status]})
+    assert api.put(f"{path}/p/status", made).code == 200
+    return f"{path}/p"
+
+
+class Stream:
+    """A WebSocket to a container: what came of each channel."""
+
+    def __init__(self, socket):
+        self.socket, self.channels = socket, {}
+
+    async def finish(self):
+        """Read until the server closes; return the status."""
+        async for message in self.socket:
+            self.take(message)
+        return json.loads(self.channels.pop(3, b"null"))
+
+    async def until(self, channel, text):
+        while text not in self.channels.get(channel, b""):
+            self.take(await self.socket.receive(LONGEST_WAIT))
+
+    def take(self, message):
+        assert message.type is aiohttp.WSMsgType.BINARY, message
+        channel = message.data[0]
+        self.channels[channel] = self.channels.get(channel, b"") + message.data[1:]
+
+
+@pytest.fixture
+def connect(thread):
+    @contextlib.asynccontextmanager
+    async def opened(path, *query, protocol=V5):
+        url = f"{thread.server.url}{path}?{'&'.join(query)}"
+        headers = {"Authorization": f"Bearer {thread.server.admin_token}"}
+        async with (
+            asyncio.timeout(LONGEST_WAIT),
+            aiohttp.ClientSession() as session,
+            session.ws_connect(url, protocols=(protocol,), headers=headers, ssl=False) as socket,
+        ):
+            assert socket.protocol == protocol
+            yield Stream(socket)
+
+    return opened
+
+
+@pytest.fixture
+def handle(thread):
+    """Answer commands with a function until the test ends."""
+    ends = []
+    yield lambda handler: ends.append(thread.call(lambda: thread.server.containers.handle(handler)))
+    for end in ends:
+        thread.call(end)
+
+
+def failed(code):
+    return {
+        "metadata": {},
+        "status": "Failure",
+        "message": f"command terminated with non-zero exit code: exit status {code}",
+        "reason": "NonZeroExitCode",
+        "details": {"causes": [{"reason": "ExitCode", "message": str(code)}]},
+    }
+
+
+SUCCESS = {"metadata": {}, "status": "Success"}
+BOTH = ("stdout=1", "stderr=true")
+
+
+@pytest.mark.parametrize(
+    ("query", "channels", "status"),
+    [
+        (("command=redis-cli", "command=ping", *BOTH), {1: b"PONG\n"}, SUCCESS),
+        (("command=sh", "command=-c", "command=false", *BOTH), {1: b"some\n", 2: b"bad\n"}, failed(3)),
+        (("command=sh", "command=-c", "command=false", "stdout=1"), {1: b"some\n"}, failed(3)),
+        (("command=sh", "command=-c", "command=false", "stdout=1", "tty=1"), {1: b"some\nbad\n"}, failed(3)),
+    ],
+)
+async def test_annotation_answers_a_command(connect, pod, query, channels, status):
+    async with connect(f"{pod}/exec", *query) as stream:
+        assert await stream.finish() == status
+        assert stream.channels == channels
+
+
+async def test_older_protocol_has_no_status(connect, pod):
+    async with connect(
+        f"{pod}/exec", "command=redis-cli", "command=ping", "stdout=1", protocol="channel.k8s.io"
+    ) as stream:
+        assert await stream.finish() is None
+        assert stream.channels == {1: b"PONG\n"}
+
+
+@pytest.mark.parametrize(
+    ("annotation", "text"),
+    [
+        (ANSWERS, 'exec: "ls": executable file not found in $PATH'),
+        ("a: b: c", f"cannot read the annotation {PREFIX}/exec: yaml: "),
+        ("a: b", f"cannot read the annotation {PREFIX}/exec: it must be a list"),
+        ("[{command: ls, exitCode: 300}]", "exitCode must be a number from 0 to 255, not 300"),
+        ("[{command: '('}]", "cannot read the command '('"),
+    ],
+)
+async def test_command_that_nothing_answers_says_what_to_do(api, connect, pod, annotation, text):
+    patch = {"metadata": {"annotations": {f"{PREFIX}/exec": annotation}}}
+    assert api.patch(pod, patch).code == 200
+
+    async with connect(f"{pod}/exec", "command=ls", *BOTH) as stream:
+        status = await stream.finish()
+
+    assert (status["status"], status["reason"], status["code"]) == ("Failure", "InternalError", 500)
+    assert text in status["message"]
+
+
+async def test_function_answers_with_what_the_client_sends(connect, handle, pod):
+    async def upper(command: Command):
+        if command.arguments[0] != "upper":
+            return None
+        async for data in command.stdin:
+            await command.write(data.upper())
+        await command.write_error(f"{command.pod['metadata']['name']}/{command.container}".encode())
+        return 0
+
+    handle(upper)
+
+    async with connect(f"{pod}/exec", "command=upper", "stdin=1", *BOTH) as stream:
+        await stream.socket.send_bytes(b"\x00ab")
+        await stream.until(1, b"AB")
+        await stream.socket.send_bytes(b"\x04" + b'{"Width":80,"Height":24}')
+        await stream.socket.send_bytes(b"\x00c")
+        await stream.socket.send_bytes(b"\xff\x00")
+        assert await stream.finish() == SUCCESS
+        assert stream.channels == {1: b"ABC", 2: b"p/c"}
+    async with connect(f"{pod}/exec", "command=redis-cli", "command=ping", *BOTH) as stream:
+        assert await stream.finish() == SUCCESS
+
+
+async def test_command_of_a_client_that_goes_away_is_cancelled(thread, connect, handle, pod):
+    begun, ended = asyncio.Event(), asyncio.Event()
+    loop = asyncio.get_running_loop()
+
+    async def forever(command: Command):
+        loop.call_soon_threadsafe(begun.set)
+        try:
+            await asyncio.Event().wait()
+        finally:
+            loop.call_soon_threadsafe(ended.set)
+
+    handle(forever)
+
+    async with connect(f"{pod}/exec", "command=sleep", *BOTH):
+        await begun.wait()
+    await asyncio.wait_for(ended.wait(), LONGEST_WAIT)
+
+
+@pytest.mark.parametrize(
+    ("query", "code", "message"),
+    [
+        (
+            {"command": "ls", "stdout": "1"},
+            400,
+            "Upgrade request required: the embedded API server streams over WebSocket",
+        ),
+        ({"stdout": "1"}, 400, "you must specify at least one command for the container"),
+        ({"command": "ls"}, 400, "you must specify at least 1 of stdin, stdout, stderr"),
+        ({"command": "ls", "stdout": "1", "container": "z"}, 400, "container z is not valid for pod p"),
+    ],
+)
+def test_odd_request_is_refused(api, pod, query, code, message):
+    answer = api.get(f"{pod}/exec", **query)
+
+    assert (answer.code, answer.message) == (code, message)
+
+
+async def test_attached_client_sees_the_log_until_the_container_ends(api, connect, pod):
+    async with connect(f"{pod}/attach", *BOTH, protocol=V4) as stream:
+        await stream.until(1, b"one\n")
+        await asyncio.to_thread(api.patch, pod, {"metadata": {"annotations": {f"{PREFIX}/log": "one\ntwo"}}})
+        await stream.until(1, b"two\n")
+        await asyncio.to_thread(api.delete, pod, {"gracePeriodSeconds": 0})
+
+        assert await stream.finish() == SUCCESS
+        assert stream.channels == {1: b"one\ntwo\n"}
+
+
+async def test_followed_log_goes_on_until_the_container_ends(api, thread, pod):
+    headers = {"Authorization": f"Bearer {thread.server.admin_token}"}
+    url = f"{thread.server.url}{pod}/log?follow=true"
+    async with (
+        asyncio.timeout(LONGEST_WAIT),
+        aiohttp.ClientSession() as session,
+        session.get(url, headers=headers, ssl=False) as answer,
+    ):
+        assert await answer.content.readexactly(4) == b"one\n"
+        await asyncio.to_thread(api.patch, pod, {"metadata": {"annotations": {f"{PREFIX}/log": "one\ntwo"}}})
+        assert await answer.content.readexactly(4) == b"two\n"
+        await asyncio.to_thread(api.patch, pod, {"metadata": {"annotations": {f"{PREFIX}/log": "fresh"}}})
+        assert await answer.content.readexactly(6) == b"fresh\n"
+        ended = {
+            "name": "c",
+            "state": {"terminated": {"exitCode": 0}},
+            "ready": False,
+            "image": "i",
+            "imageID": "",
+            "restartCount": 0,
+        }
+        await asyncio.to_thread(api.patch, f"{pod}/status", {"status": {"containerStatuses": [ended]}})
+        assert await answer.content.read() == b""
