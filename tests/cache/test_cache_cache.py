@@ -7,7 +7,8 @@ import json
 from random import Random
 
 import pytest
-from cache_server import HANGS, SOON, Script, Time, capture_logs, deleted, drain, eventually, modified, obj, page
+from cache_server import HANGS, Script, Time, capture_logs, deleted, drain, eventually, modified, obj, page
+from servers import LONGEST_WAIT
 
 from ctrlruntime.api.core import v1 as core
 from ctrlruntime.api.kind import GroupVersionKind
@@ -229,7 +230,7 @@ async def test_a_forbidden_read_fails_at_once_and_works_once_it_is_permitted(ser
         assert cache.unsynced() == {"v1, Kind=Pod": "pods is forbidden"}
 
         permitted.set()
-        await asyncio.wait_for(cache.wait_for_cache_sync(), SOON)
+        await asyncio.wait_for(cache.wait_for_cache_sync(), LONGEST_WAIT)
         assert (await cache.get(core.Pod, key("a"))).metadata.name == "a"
         assert cache.unsynced() == {}
 
@@ -248,12 +249,12 @@ async def test_a_subscription_does_not_wait_for_a_kind_that_is_not_served(server
     cache._sleep = lambda _: asyncio.sleep(0.01)
     with capture_logs() as logs:
         async with running(cache):
-            subscription = await asyncio.wait_for(cache.subscribe(core.Pod, name="test"), SOON)
+            subscription = await asyncio.wait_for(cache.subscribe(core.Pod, name="test"), LONGEST_WAIT)
             await asyncio.sleep(0.05)
             assert not subscription.is_synced
 
             server.absent.clear()
-            event = await asyncio.wait_for(subscription.get(), SOON)
+            event = await asyncio.wait_for(subscription.get(), LONGEST_WAIT)
             assert event.object.spec.node_name == "n1"
     assert [line["hint"] for line in logs if "not served" in line["event"]] == [
         "install the CustomResourceDefinition of Pod in group core"
@@ -733,7 +734,7 @@ async def test_and_else_by_the_first_read(server, make):
     server.cluster_scoped.add("Pod")
     async with running(make(by_object={core.Pod: ByObject(namespaces=["a"])})) as cache:
         with pytest.raises(ConfigError, match="cluster-scoped"):
-            await asyncio.wait_for(cache.list(core.Pod), SOON)
+            await asyncio.wait_for(cache.list(core.Pod), LONGEST_WAIT)
 
 
 # --- list and indexes -----------------------------------------------------------------------------------------------------
@@ -844,9 +845,9 @@ async def test_narrow_readers_are_served_while_the_full_list_is_under_way(server
     async with running(make()) as cache:
         await cache.get(PodMetadata, key("a"))
         waiting = asyncio.create_task(cache.get(core.Pod, key("a")))
-        await asyncio.wait_for(whole.exhausted.wait(), SOON)
+        await asyncio.wait_for(whole.exhausted.wait(), LONGEST_WAIT)
 
-        assert (await asyncio.wait_for(cache.get(PodMetadata, key("a")), SOON)).metadata.name == "a"
+        assert (await asyncio.wait_for(cache.get(PodMetadata, key("a")), LONGEST_WAIT)).metadata.name == "a"
         assert not waiting.done()
         waiting.cancel()
 
@@ -866,7 +867,7 @@ async def test_subscribers_move_only_when_the_full_informer_has_seen_all_they_we
     server.answers["Pod"] = lambda namespace, metadata_only: ahead if metadata_only else behind
     async with running(make()) as cache:
         subscription = await cache.subscribe(PodMetadata, name="test")
-        first, second = [await asyncio.wait_for(subscription.get(), SOON) for _ in range(2)]
+        first, second = [await asyncio.wait_for(subscription.get(), LONGEST_WAIT) for _ in range(2)]
         assert (first.meta.name, second.meta.name) == ("a", "b")
         await cache.get(core.Pod, key("a"))
         (wide,) = cache.informers().values()
@@ -885,8 +886,8 @@ async def test_widening_before_the_start_makes_one_request(server, make):
     narrow = await cache.subscribe(PodMetadata, name="narrow")
     wide = await cache.subscribe(core.Pod, name="wide")
     async with running(cache):
-        assert (await asyncio.wait_for(narrow.get(), SOON)).object.metadata.name == "a"
-        assert (await asyncio.wait_for(wide.get(), SOON)).object.spec.node_name == "n1"
+        assert (await asyncio.wait_for(narrow.get(), LONGEST_WAIT)).object.metadata.name == "a"
+        assert (await asyncio.wait_for(wide.get(), LONGEST_WAIT)).object.spec.node_name == "n1"
         assert [asked[-1] for asked in server.asked] == ["full"]
 
 
@@ -930,7 +931,7 @@ async def test_a_kind_that_is_watched_cannot_be_removed_and_its_events_go_on(ser
 
         gate.set()
         for subscription in subscriptions:
-            events = [await asyncio.wait_for(subscription.get(), SOON) for _ in range(2)]
+            events = [await asyncio.wait_for(subscription.get(), LONGEST_WAIT) for _ in range(2)]
             assert [event.meta.resource_version for event in events] == ["1", "6"]
         subscriptions[0].stop()
         with pytest.raises(CacheError, match="watched by pods"):
@@ -990,12 +991,12 @@ async def test_a_read_that_waits_is_told_of_the_removal(server, make):
     server.answers["Pod"] = Script(server.time)
     async with running(make()) as cache:
         waiting = asyncio.create_task(cache.get(core.Pod, key("a")))
-        await asyncio.wait_for(server.answers["Pod"].exhausted.wait(), SOON)
+        await asyncio.wait_for(server.answers["Pod"].exhausted.wait(), LONGEST_WAIT)
 
         await cache.remove_informer(core.Pod)
 
         with pytest.raises(NotCachedError, match="removed"):
-            await asyncio.wait_for(waiting, SOON)
+            await asyncio.wait_for(waiting, LONGEST_WAIT)
         await cache.remove_informer(core.Pod)  # nothing to do
 
 
@@ -1006,7 +1007,7 @@ async def test_a_removal_while_widening_ends_both_informers(server, make):
         subscription = await cache.subscribe(PodMetadata, name="test")
         await cache.get(PodMetadata, key("a"))
         wide = await cache.subscribe(core.Pod, name="wide")
-        await asyncio.wait_for(whole.exhausted.wait(), SOON)
+        await asyncio.wait_for(whole.exhausted.wait(), LONGEST_WAIT)
 
         with pytest.raises(CacheError, match="watched by test, wide"):
             await cache.remove_informer(core.Pod)

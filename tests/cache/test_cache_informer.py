@@ -11,7 +11,6 @@ import pytest
 from cache_server import (
     HANGS,
     KIND,
-    SOON,
     Script,
     Time,
     World,
@@ -32,6 +31,7 @@ from cache_server import (
 )
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from servers import LONGEST_WAIT
 
 from ctrlruntime.api.metadata import envelope_of
 from ctrlruntime.cache.contents import MAX_LOGGED
@@ -670,7 +670,7 @@ async def test_one_forbidden_namespace_holds_back_the_sync_but_not_the_other_nam
             with pytest.raises(Forbidden):
                 await informer.wait_readable()
 
-            await asyncio.wait_for(informer.wait_for_sync(), SOON)
+            await asyncio.wait_for(informer.wait_for_sync(), LONGEST_WAIT)
             assert informer.last_error is None
 
     refusals = [line for line in logs if "forbidden to list and watch" in line["event"]]
@@ -704,7 +704,7 @@ async def test_a_kind_that_is_not_served_is_reported_once_with_what_to_do_and_sy
     with capture_logs() as logs:
         async with running(informer):
             readable = asyncio.create_task(informer.wait_readable())
-            await asyncio.wait_for(informer.wait_for_sync(), SOON)
+            await asyncio.wait_for(informer.wait_for_sync(), LONGEST_WAIT)
             with pytest.raises(NoMatchError):
                 await readable
 
@@ -721,7 +721,7 @@ async def test_options_that_do_not_fit_the_kind_reach_the_reader(time):
 
     async with running(informer):
         with pytest.raises(ConfigError, match="cluster-scoped"):
-            await asyncio.wait_for(informer.wait_readable(), SOON)
+            await asyncio.wait_for(informer.wait_readable(), LONGEST_WAIT)
 
 
 async def test_a_failing_watch_is_one_warning_until_it_recovers(time):
@@ -757,11 +757,11 @@ async def test_stop_ends_the_run_the_subscriptions_and_those_who_wait(time):
 
     informer.stop()
 
-    await asyncio.wait_for(task, SOON)
+    await asyncio.wait_for(task, LONGEST_WAIT)
     assert subscription.is_stopped
     for waiter in waiting:
         with pytest.raises(NotCachedError, match="removed"):
-            await asyncio.wait_for(waiter, SOON)
+            await asyncio.wait_for(waiter, LONGEST_WAIT)
     assert metrics.objects == metrics.size_bytes == 0
     assert informer.subscribe("late", bytes).is_stopped
 
@@ -773,7 +773,7 @@ async def test_an_informer_stopped_before_its_task_began_does_not_run(time):
 
     informer.stop()
 
-    await asyncio.wait_for(task, SOON)
+    await asyncio.wait_for(task, LONGEST_WAIT)
     assert script.asked == []
 
 
@@ -862,7 +862,7 @@ async def test_a_resync_of_never_never_comes(time):
     informer = informer_of(Script(time, page(version=5), [HANGS]), resync_period=math.inf, sleep=asyncio.sleep)
 
     async with running(informer):
-        await asyncio.wait_for(informer.wait_for_sync(), SOON)
+        await asyncio.wait_for(informer.wait_for_sync(), LONGEST_WAIT)
 
 
 async def test_metrics_tell_what_is_held_and_how_the_watch_fares(time):
@@ -907,7 +907,7 @@ async def test_a_long_list_does_not_hold_the_loop(time):
             await asyncio.sleep(0)
 
     async with running(informer):
-        await asyncio.wait_for(other(), SOON)
+        await asyncio.wait_for(other(), LONGEST_WAIT)
 
     assert max(b - a for a, b in itertools.pairwise(turns)) <= 256
 

@@ -9,7 +9,6 @@ from contextlib import aclosing
 import pytest
 from cache_server import (
     HANGS,
-    SOON,
     Script,
     Time,
     added,
@@ -21,6 +20,7 @@ from cache_server import (
     reflector_of,
     take,
 )
+from servers import LONGEST_WAIT
 
 from ctrlruntime.cache.reflector import (
     Backoff,
@@ -132,7 +132,7 @@ async def test_versions_that_expire_again_and_again_are_listed_with_growing_wait
     script = Script(time, *[answer for _ in range(5) for answer in (page(version=5), Expired("no"))])
     reflector = reflector_of(script)
 
-    async with asyncio.timeout(SOON), aclosing(reflector.updates()) as updates:
+    async with asyncio.timeout(LONGEST_WAIT), aclosing(reflector.updates()) as updates:
         lists = 0
         async for update in updates:
             lists += isinstance(update, Replaced)
@@ -167,7 +167,7 @@ async def test_pages_that_always_expire_are_bounded_in_size_and_waited_for(time)
 
 async def test_the_next_page_is_asked_for_before_this_one_is_worked_on_and_no_further_one(time):
     script = Script(time, page(A1, version=5, token="t1"), page(B2, version=5, token="t2"), page(version=5), [HANGS])
-    async with asyncio.timeout(SOON), aclosing(reflector_of(script).updates()) as updates:
+    async with asyncio.timeout(LONGEST_WAIT), aclosing(reflector_of(script).updates()) as updates:
         assert await anext(updates) == Listed([A1], 0)
         for _ in range(10):
             await asyncio.sleep(0)
@@ -184,7 +184,7 @@ async def test_a_page_that_is_on_its_way_ends_with_its_list(time, answers):
     faults = []
     asyncio.get_running_loop().set_exception_handler(lambda _loop, context: faults.append(context))
     script = Script(time, page(A1, version=5, token="t"), *answers)
-    async with asyncio.timeout(SOON), aclosing(reflector_of(script).updates()) as updates:
+    async with asyncio.timeout(LONGEST_WAIT), aclosing(reflector_of(script).updates()) as updates:
         assert await anext(updates) == Listed([A1], 0)
         assert script.asked[-1] == ("list", 500, "t")
 
@@ -197,7 +197,7 @@ async def test_a_page_that_is_on_its_way_ends_with_its_list(time, answers):
 async def test_a_list_that_is_cancelled_while_it_waits_for_a_page_leaves_no_request_behind(time):
     script = Script(time, page(A1, version=5, token="t"))
     taking = asyncio.create_task(take(reflector_of(script), 1))
-    async with asyncio.timeout(SOON):
+    async with asyncio.timeout(LONGEST_WAIT):
         await script.exhausted.wait()
         await asyncio.sleep(0)
         taking.cancel()
@@ -209,7 +209,7 @@ async def test_a_list_that_is_cancelled_while_it_waits_for_a_page_leaves_no_requ
 
 async def test_a_list_that_begins_anew_counts_its_pages_anew(time):
     script = Script(time, page(A1, version=5, token="t"), Expired("old"), page(B2, version=9, token="u"), page(A1, version=9), [HANGS])  # fmt: skip
-    async with asyncio.timeout(SOON), aclosing(reflector_of(script).updates()) as updates:
+    async with asyncio.timeout(LONGEST_WAIT), aclosing(reflector_of(script).updates()) as updates:
         taken = [await anext(updates) for _ in range(3)]
 
     assert taken == [Listed([A1], 0), Listed([B2], 0), Replaced([A1], "9", pages=1)]

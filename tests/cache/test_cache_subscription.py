@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from cache_server import SOON, drain, obj
+from cache_server import drain, obj
 from hypothesis import given
 from hypothesis import strategies as st
+from servers import LONGEST_WAIT
 
 from ctrlruntime.cache.subscription import Subscription
 from ctrlruntime.event import CreateEvent, DeleteEvent, Snapshot, UpdateEvent
@@ -63,11 +64,11 @@ async def test_get_waits_for_an_event_and_ends_with_none():
     event = create()
 
     subscription.put(event)
-    assert await asyncio.wait_for(first, SOON) is event
+    assert await asyncio.wait_for(first, LONGEST_WAIT) is event
     second = asyncio.create_task(subscription.get())
     await asyncio.sleep(0)
     subscription.stop()
-    assert await asyncio.wait_for(second, SOON) is None
+    assert await asyncio.wait_for(second, LONGEST_WAIT) is None
 
 
 async def test_wait_synced_ends_when_the_mark_was_taken():
@@ -79,7 +80,7 @@ async def test_wait_synced_ends_when_the_mark_was_taken():
 
     assert subscription.pop() is None
 
-    await asyncio.wait_for(waiting, SOON)
+    await asyncio.wait_for(waiting, LONGEST_WAIT)
 
 
 async def test_stop_wakes_everybody_drops_the_rest_and_tells_the_informer_once():
@@ -94,7 +95,7 @@ async def test_stop_wakes_everybody_drops_the_rest_and_tells_the_informer_once()
     subscription.put(create())
     subscription.put_synced()
 
-    await asyncio.wait_for(waiting, SOON)
+    await asyncio.wait_for(waiting, LONGEST_WAIT)
     assert not await subscription.ready()
     assert subscription.is_stopped
     assert not subscription.is_synced

@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from test_controllers import PATIENCE, Room
+from servers import LONGEST_WAIT
+from test_controllers import Room
 
 from ctrlruntime.errors import NotFound
 from ctrlruntime.testing import Environment, eventually
@@ -46,7 +47,7 @@ class Storage(Room):
             found = await self.call("GET", f"{VOLUMES}/{self.own(name)}")
             return found if is_met(found) else None
 
-        return await eventually(look, timeout=PATIENCE)
+        return await eventually(look, timeout=LONGEST_WAIT)
 
     async def until_bound(self, name: str) -> dict[str, Any]:
         return await self.until(CLAIMS, name, lambda o: o["status"]["phase"] == "Bound")
@@ -56,7 +57,7 @@ class Storage(Room):
             events = await self.list("v1/events")
             return set(expected) <= {(event["type"], event["reason"], event["message"]) for event in events}
 
-        await eventually(look, timeout=PATIENCE)
+        await eventually(look, timeout=LONGEST_WAIT)
 
 
 @pytest.fixture
@@ -198,7 +199,7 @@ async def test_stateful_set_runs_on_claims_that_are_provisioned(storage, mode):
         listed = (await storage.call("GET", VOLUMES))["items"]
         return volume["metadata"]["name"] not in {one["metadata"]["name"] for one in listed}
 
-    await eventually(is_gone, timeout=PATIENCE)
+    await eventually(is_gone, timeout=LONGEST_WAIT)
 
 
 async def test_pod_waits_for_its_claims(storage):

@@ -15,7 +15,8 @@ import secrets
 from typing import Any
 
 import pytest
-from identity_callers import RBAC, SOON, Caller, bound, may
+from identity_callers import RBAC, Caller, bound, may
+from servers import LONGEST_WAIT
 
 from ctrlruntime.testing import Environment, eventually
 
@@ -59,7 +60,7 @@ def grant(admin: Caller, user: str, cleanup: list[str]):
         admin.made(f"{RBAC}/clusterrolebindings", binding)
         cleanup.append(f"{RBAC}/clusterrolebindings/{name}")
         asked = {"user": who or user, "nonResourceAttributes": {"verb": "see", "path": f"/{name}"}}
-        await eventually(lambda: may(admin, asked), timeout=SOON)
+        await eventually(lambda: may(admin, asked), timeout=LONGEST_WAIT)
         return name
 
     return grant

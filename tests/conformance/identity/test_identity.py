@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from identity_callers import AUTHENTICATION, AUTHORIZATION, RBAC, SOON, Caller, bound, token_of, whoami
+from identity_callers import AUTHENTICATION, AUTHORIZATION, RBAC, Caller, bound, token_of, whoami
+from servers import LONGEST_WAIT
 
 from ctrlruntime.testing import eventually
 
@@ -214,7 +215,7 @@ async def test_a_metrics_endpoint_protects_itself(server, admin, namespace, user
         answer = operator.post(f"{AUTHORIZATION}/subjectaccessreviews", {"spec": spec})
         return 200 if answer.status["allowed"] else 403
 
-    await eventually(lambda: endpoint("nonsense") == 401, timeout=SOON)
+    await eventually(lambda: endpoint("nonsense") == 401, timeout=LONGEST_WAIT)
     assert endpoint(shown) == 403
     scraper = {"kind": "ServiceAccount", "name": "scraper", "namespace": namespace}
     reads = {"verbs": ["get"], "nonResourceURLs": ["/metrics"]}

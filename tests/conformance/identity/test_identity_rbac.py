@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from identity_callers import GROUP, MERGE, RBAC, REVIEWS, SOON, Answer, bound, has_controller_manager, may, rule
+from identity_callers import GROUP, MERGE, RBAC, REVIEWS, Answer, bound, has_controller_manager, may, rule
+from servers import LONGEST_WAIT
 
 from ctrlruntime.testing import eventually
 
@@ -20,7 +21,7 @@ async def test_a_role_and_its_binding_grant_in_one_namespace(admin, alice, user,
         f"{place}/rolebindings", bound("rb", {"kind": "Role", "name": "r"}, {"kind": "User", "name": user})
     )
 
-    await eventually(lambda: not alice.get(f"/api/v1/namespaces/{namespace}/configmaps").reason, timeout=SOON)
+    await eventually(lambda: not alice.get(f"/api/v1/namespaces/{namespace}/configmaps").reason, timeout=LONGEST_WAIT)
     assert alice.get(f"/api/v1/namespaces/{namespace}/configmaps?watch=1&timeoutSeconds=1").reason == "Forbidden"
     assert alice.get("/api/v1/namespaces/default/configmaps").reason == "Forbidden"
     assert alice.get("/api/v1/configmaps").reason == "Forbidden"
@@ -29,7 +30,7 @@ async def test_a_role_and_its_binding_grant_in_one_namespace(admin, alice, user,
     reason = f'RBAC: allowed by RoleBinding "rb/{namespace}" of Role "r" to User "{user}"'
     assert admin.made(REVIEWS, {"spec": spec})["status"] == {"allowed": True, "reason": reason}
     admin.ask("DELETE", f"{place}/rolebindings/rb")
-    await eventually(lambda: alice.get(f"/api/v1/namespaces/{namespace}/configmaps").reason, timeout=SOON)
+    await eventually(lambda: alice.get(f"/api/v1/namespaces/{namespace}/configmaps").reason, timeout=LONGEST_WAIT)
 
 
 async def test_resource_names_allow_lists_of_one_name_but_no_create(alice, grant):
@@ -100,7 +101,7 @@ async def test_what_a_path_allows(admin, user, cleanup, server):
         )
         cleanup.append(f"{RBAC}/clusterrolebindings/{name}")
         probe = {"user": name, "nonResourceAttributes": {"verb": "get", "path": pattern}}
-        await eventually(lambda probe=probe: may(admin, probe), timeout=SOON)
+        await eventually(lambda probe=probe: may(admin, probe), timeout=LONGEST_WAIT)
         spec = {"user": name, "nonResourceAttributes": {"verb": "get", "path": path}}
         assert may(admin, spec) is expected, (pattern, path)
 
@@ -235,7 +236,7 @@ async def test_missing_roles_are_named_where_they_may_explain_a_refusal(admin, a
         role = {"metadata": {"name": "r"}, "rules": [rule(["get"])]}
         return alice.post(f"{RBAC}/clusterroles?dryRun=All", role).outcome == expected
 
-    await eventually(refused, timeout=SOON)
+    await eventually(refused, timeout=LONGEST_WAIT)
 
 
 async def test_a_binding_gives_only_what_its_author_holds(admin, alice, user, grant, namespace, cleanup):
@@ -308,8 +309,8 @@ async def test_an_aggregated_role_has_the_rules_of_those_it_selects(admin, user,
     def verbs() -> list[str]:
         return [one["verbs"][0] for one in admin.get(f"{RBAC}/clusterroles/{user}").body.get("rules") or ()]
 
-    await eventually(lambda: verbs() == ["y", "x"], timeout=SOON)
+    await eventually(lambda: verbs() == ["y", "x"], timeout=LONGEST_WAIT)
     admin.ask("PATCH", f"{RBAC}/clusterroles/{user}", {"rules": [rule(["mine"])]}, content_type=MERGE)
-    await eventually(lambda: verbs() == ["y", "x"], timeout=SOON)
+    await eventually(lambda: verbs() == ["y", "x"], timeout=LONGEST_WAIT)
     admin.ask("DELETE", f"{RBAC}/clusterroles/{user}-a")
-    await eventually(lambda: verbs() == ["x"], timeout=SOON)
+    await eventually(lambda: verbs() == ["x"], timeout=LONGEST_WAIT)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from identity_callers import AUTHORIZATION, GROUP, RBAC, REVIEWS, SOON, bound, rule
+from identity_callers import AUTHORIZATION, GROUP, RBAC, REVIEWS, bound, rule
+from servers import LONGEST_WAIT
 
 from ctrlruntime.testing import eventually
 
@@ -254,7 +255,7 @@ async def test_roles_that_do_not_exist_are_named_in_refusals(admin, alice, user,
         said = f'pods is forbidden: User "{user}" cannot list resource "pods" in API group "" in the namespace "{namespace}"'
         return answer.message == f"{said}: {both}"
 
-    await eventually(refused, timeout=SOON)
+    await eventually(refused, timeout=LONGEST_WAIT)
     spec = {"user": user, "resourceAttributes": {"verb": "get", "resource": "pods", "namespace": namespace}}
     assert admin.made(ALL, {"spec": spec})["status"] == {"allowed": False, "reason": both}
     status = alice.made(f"{AUTHORIZATION}/selfsubjectrulesreviews", {"spec": {"namespace": namespace}})["status"]

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 import yaml
-from identity_callers import AUTHENTICATION, SOON, Caller, has_controller_manager, review, token_of, whoami
+from identity_callers import AUTHENTICATION, Caller, has_controller_manager, review, token_of, whoami
+from servers import LONGEST_WAIT
 
 from ctrlruntime.testing import eventually
 
@@ -238,13 +239,13 @@ async def test_a_token_ends_with_its_account(admin, bot, namespace):
     admin.ask("DELETE", f"{path}/bot")
     gone = {"user": {}, "error": '[invalid bearer token, serviceaccounts "bot" not found]'}
     await eventually(
-        lambda: admin.get(f"{path}/bot").reason == "NotFound" and review(admin, token) == gone, timeout=SOON
+        lambda: admin.get(f"{path}/bot").reason == "NotFound" and review(admin, token) == gone, timeout=LONGEST_WAIT
     )
     again = admin.made(path, {"metadata": {"name": "bot"}})["metadata"]["uid"]
 
     text = f"service account UID ({again}) does not match claim ({uid})"
     other = {"user": {}, "error": f"[invalid bearer token, {text}]"}
-    await eventually(lambda: review(admin, token) == other, timeout=SOON)
+    await eventually(lambda: review(admin, token) == other, timeout=LONGEST_WAIT)
 
 
 def pod(name: str, account: str = "bot", **spec: Any) -> dict[str, Any]:
@@ -289,7 +290,7 @@ async def test_a_token_lives_with_what_it_is_bound_to(admin, bot, namespace, use
     admin.ask("DELETE", f"/api/v1/nodes/{user}")
     ended = {"user": {}, "error": "[invalid bearer token, service account token has been invalidated]"}
     for token in fresh.values():
-        await eventually(lambda token=token: review(admin, token) == ended, timeout=SOON)
+        await eventually(lambda token=token: review(admin, token) == ended, timeout=LONGEST_WAIT)
 
 
 def test_a_token_is_not_bound_to_the_pod_of_another_account(admin, bot, namespace):
@@ -309,7 +310,9 @@ async def test_a_secret_is_filled_with_a_token(server, admin, bot, namespace):
     asking = {"metadata": {"name": "t", "annotations": named}, "type": "kubernetes.io/service-account-token"}
     admin.made(f"{place}/secrets", asking)
 
-    secret = await eventually(lambda: (body := admin.get(f"{place}/secrets/t").body).get("data") and body, timeout=SOON)
+    secret = await eventually(
+        lambda: (body := admin.get(f"{place}/secrets/t").body).get("data") and body, timeout=LONGEST_WAIT
+    )
 
     uid = admin.get(f"{place}/serviceaccounts/bot").body["metadata"]["uid"]
     assert set(secret["data"]) == {"ca.crt", "namespace", "token"}
@@ -330,7 +333,7 @@ async def test_a_secret_is_filled_with_a_token(server, admin, bot, namespace):
         "groups": ["system:serviceaccounts", f"system:serviceaccounts:{namespace}", "system:authenticated"],
     }
     admin.ask("DELETE", f"{place}/serviceaccounts/bot")
-    await eventually(lambda: admin.get(f"{place}/secrets/t").reason == "NotFound", timeout=SOON)
+    await eventually(lambda: admin.get(f"{place}/secrets/t").reason == "NotFound", timeout=LONGEST_WAIT)
 
 
 async def test_a_secret_that_asks_for_the_token_of_nobody_goes(server, admin, namespace):
@@ -340,7 +343,7 @@ async def test_a_secret_that_asks_for_the_token_of_nobody_goes(server, admin, na
     named = {"kubernetes.io/service-account.name": "nobody"}
     admin.made(place, {"metadata": {"name": "t", "annotations": named}, "type": "kubernetes.io/service-account-token"})
 
-    await eventually(lambda: admin.get(f"{place}/t").reason == "NotFound", timeout=SOON)
+    await eventually(lambda: admin.get(f"{place}/t").reason == "NotFound", timeout=LONGEST_WAIT)
 
 
 def test_relying_parties_find_the_keys(server, admin, bot, issuer):
