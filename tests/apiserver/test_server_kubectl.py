@@ -82,12 +82,17 @@ def test_a_deployment_from_apply_to_delete(kubectl, make):
     assert "No resources found" in kubectl("get pods")
 
 
-def test_logs_are_what_the_annotation_says_and_exec_is_refused_with_a_reason(kubectl):
+def test_annotations_say_what_a_container_logs_and_answers(kubectl):
+    answers = "[{command: ls -l, stdout: file}, {command: cat .*, stderr: no such file, exitCode: 3}]"
     kubectl("run p --image=busybox --annotations=simulation.ctrlruntime.dev/log=hello")
     kubectl("wait --for=condition=Ready pod/p --timeout=10s")
+    patch = {"metadata": {"annotations": {"simulation.ctrlruntime.dev/exec": answers}}}
+    kubectl("patch pod p --patch-file /dev/stdin", json.dumps(patch))
 
     assert kubectl("logs p").strip() == "hello"
-    assert "simulates Pods and runs no containers" in kubectl("exec p -- ls", code=1)
+    assert kubectl("exec p -- ls -l") == "file\n"
+    assert kubectl("exec -i p -- cat x", "text", code=3) == "no such file\ncommand terminated with exit code 3\n"
+    assert "executable file not found in $PATH" in kubectl("exec p -- ps", code=1)
 
 
 def test_custom_resources(kubectl, gizmos, make):

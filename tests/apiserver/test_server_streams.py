@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import http.client
 import json
+import ssl
+from urllib.parse import urlsplit
 
-import aiohttp
 import pytest
 from servers import LONGEST_WAIT
 
 from ctrlruntime.apiserver import Command
+from ctrlruntime.rest.config import get_config
+from ctrlruntime.rest.transport import Transport
+from ctrlruntime.rest.websocket import websocket
 
 CORE = "/api/v1"
 PREFIX = "simulation.ctrlruntime.dev"
@@ -22,6 +27,7 @@ ANSWERS = """
   stderr: bad
   exitCode: 3
 """
+STATUS = {"name": "c", "state": {"running": {}}, "ready": True, "restartCount": 0, "image": "i", "imageID": ""}
 V4, V5 = "v4.channel.k8s.io", "v5.channel.k8s.io"
 
 
@@ -32,8 +38,7 @@ def pod(api, ns):
     annotations = {f"{PREFIX}/exec": ANSWERS, f"{PREFIX}/log": "one"}
     spec = {"containers": [{"name": "c", "image": "i"}], "nodeName": "n"}
     made = api.made(path, {"metadata": {"name": "p", "annotations": annotations}, "spec": spec})
-    status = {"name": "c", "state": {"running": {}}, "ready": True, "restartCount": 0, "image": "i", "imageID": ""}
-    made["status"].update({"phase": "Running", "containerStatuses": [status]})
+    made["status"].update({"phase": "Running", "containerStatuses": [STATUS]})
     assert api.put(f"{path}/p/status", made).code == 200
     return f"{path}/p"
 
@@ -46,33 +51,36 @@ class Stream:
 
     async def finish(self):
         """Read until the server closes; return the status."""
-        async for message in self.socket:
+        while (message := await self.socket.receive()) is not None:
             self.take(message)
         return json.loads(self.channels.pop(3, b"null"))
 
     async def until(self, channel, text):
         while text not in self.channels.get(channel, b""):
-            self.take(await self.socket.receive(LONGEST_WAIT))
+            message = await self.socket.receive()
+            assert message is not None
+            self.take(message)
 
     def take(self, message):
-        assert message.type is aiohttp.WSMsgType.BINARY, message
-        channel = message.data[0]
-        self.channels[channel] = self.channels.get(channel, b"") + message.data[1:]
+        self.channels[message[0]] = self.channels.get(message[0], b"") + message[1:]
 
 
 @pytest.fixture
-def connect(thread):
+def connect(thread, tmp_path):
+    thread.server.write_kubeconfig(tmp_path / "config")
+
     @contextlib.asynccontextmanager
     async def opened(path, *query, protocol=V5):
-        url = f"{thread.server.url}{path}?{'&'.join(query)}"
-        headers = {"Authorization": f"Bearer {thread.server.admin_token}"}
-        async with (
-            asyncio.timeout(LONGEST_WAIT),
-            aiohttp.ClientSession() as session,
-            session.ws_connect(url, protocols=(protocol,), headers=headers, ssl=False) as socket,
-        ):
-            assert socket.protocol == protocol
-            yield Stream(socket)
+        transport = Transport(get_config(str(tmp_path / "config")))
+        params = [tuple(part.split("=")) for part in query]
+        try:
+            async with (
+                asyncio.timeout(LONGEST_WAIT),
+                websocket(transport, path, params=params, protocol=protocol, opens_within=LONGEST_WAIT) as socket,
+            ):
+                yield Stream(socket)
+        finally:
+            await transport.close()
 
     return opened
 
@@ -156,11 +164,11 @@ async def test_function_answers_with_what_the_client_sends(connect, handle, pod)
     handle(upper)
 
     async with connect(f"{pod}/exec", "command=upper", "stdin=1", *BOTH) as stream:
-        await stream.socket.send_bytes(b"\x00ab")
+        stream.socket.send(b"\x00ab")
         await stream.until(1, b"AB")
-        await stream.socket.send_bytes(b"\x04" + b'{"Width":80,"Height":24}')
-        await stream.socket.send_bytes(b"\x00c")
-        await stream.socket.send_bytes(b"\xff\x00")
+        stream.socket.send(b"\x04" + b'{"Width":80,"Height":24}')
+        stream.socket.send(b"\x00c")
+        stream.socket.send(b"\xff\x00")
         assert await stream.finish() == SUCCESS
         assert stream.channels == {1: b"ABC", 2: b"p/c"}
     async with connect(f"{pod}/exec", "command=redis-cli", "command=ping", *BOTH) as stream:
@@ -215,26 +223,18 @@ async def test_attached_client_sees_the_log_until_the_container_ends(api, connec
         assert stream.channels == {1: b"one\ntwo\n"}
 
 
-async def test_followed_log_goes_on_until_the_container_ends(api, thread, pod):
-    headers = {"Authorization": f"Bearer {thread.server.admin_token}"}
-    url = f"{thread.server.url}{pod}/log?follow=true"
-    async with (
-        asyncio.timeout(LONGEST_WAIT),
-        aiohttp.ClientSession() as session,
-        session.get(url, headers=headers, ssl=False) as answer,
-    ):
-        assert await answer.content.readexactly(4) == b"one\n"
-        await asyncio.to_thread(api.patch, pod, {"metadata": {"annotations": {f"{PREFIX}/log": "one\ntwo"}}})
-        assert await answer.content.readexactly(4) == b"two\n"
-        await asyncio.to_thread(api.patch, pod, {"metadata": {"annotations": {f"{PREFIX}/log": "fresh"}}})
-        assert await answer.content.readexactly(6) == b"fresh\n"
-        ended = {
-            "name": "c",
-            "state": {"terminated": {"exitCode": 0}},
-            "ready": False,
-            "image": "i",
-            "imageID": "",
-            "restartCount": 0,
-        }
-        await asyncio.to_thread(api.patch, f"{pod}/status", {"status": {"containerStatuses": [ended]}})
-        assert await answer.content.read() == b""
+def test_followed_log_goes_on_until_the_container_ends(api, thread, pod):
+    url = urlsplit(thread.server.url)
+    connection = http.client.HTTPSConnection(url.netloc, context=ssl._create_unverified_context(), timeout=LONGEST_WAIT)
+    with contextlib.closing(connection):
+        connection.request(
+            "GET", f"{pod}/log?follow=true", headers={"Authorization": f"Bearer {thread.server.admin_token}"}
+        )
+        answer = connection.getresponse()
+        assert answer.read(4) == b"one\n"
+        for text, added in (("one\ntwo", b"two\n"), ("fresh", b"fresh\n")):
+            api.patch(pod, {"metadata": {"annotations": {f"{PREFIX}/log": text}}})
+            assert answer.read(len(added)) == added
+        ended = {"name": "c", "state": {"terminated": {"exitCode": 0}}, "ready": False}
+        api.patch(f"{pod}/status", {"status": {"containerStatuses": [{**STATUS, **ended}]}})
+        assert answer.read() == b""
