@@ -1,0 +1,262 @@
+"""Cases for the admission plugins: what is in a namespace, and the requests whose answers are compared."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+Body: TypeAlias = dict[str, Any]
+Request: TypeAlias = tuple[str, str, Body | None]
+"""Method, path below the namespace (or from the root, if it starts with a slash), and body."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """What is stored first, with the labels of the namespace; then the requests.
+
+    A request for a dry run is repeated until both servers answer alike, for kube-apiserver's plugins hear of an object a little later.
+    """
+
+    requests: list[Request]
+    stored: list[Request] = field(default_factory=list)
+    labels: dict[str, str] = field(default_factory=dict)
+
+
+def dry(method: str, path: str, body: Body) -> Request:
+    return method, f"{path}?dryRun=All", body
+
+
+def container(name: str = "c", **fields: Any) -> Body:
+    return {"name": name, "image": "i", **fields}
+
+
+def asking(name: str = "c", *, requests: Body | None = None, limits: Body | None = None, **fields: Any) -> Body:
+    resources = {key: value for key, value in (("requests", requests), ("limits", limits)) if value is not None}
+    return container(name, resources=resources, **fields)
+
+
+def pod(*containers: Body, name: str = "p", metadata: Body | None = None, **spec: Any) -> Body:
+    return {
+        "metadata": {"name": name, **(metadata or {})},
+        "spec": {"containers": list(containers) or [container()], **spec},
+    }
+
+
+def claim(name: str = "c", size: str = "1Gi", metadata: Body | None = None, **spec: Any) -> Body:
+    wanted = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": size}}, **spec}
+    return {"metadata": {"name": name, **(metadata or {})}, "spec": wanted}
+
+
+def limit_range(*limits: Body, name: str = "limits") -> Request:
+    return "POST", "v1/limitranges", {"metadata": {"name": name}, "spec": {"limits": list(limits)}}
+
+
+def of_containers(**fields: Any) -> Body:
+    return {"type": "Container", **fields}
+
+
+CPU = {"cpu": "100m"}
+PODS, CLAIMS = "v1/pods", "v1/persistentvolumeclaims"
+CLASSES, INGRESS_CLASSES = "/apis/storage.k8s.io/v1/storageclasses", "/apis/networking.k8s.io/v1/ingressclasses"
+DEFAULT = "storageclass.kubernetes.io/is-default-class"
+DEFAULT_INGRESS = "ingressclass.kubernetes.io/is-default-class"
+
+
+def storage_class(name: str, *, annotations: Body | None = None, **fields: Any) -> Request:
+    metadata = {"name": name, "annotations": annotations or {}}
+    return "POST", CLASSES, {"metadata": metadata, "provisioner": "example.com/none", **fields}
+
+
+def ingress_class(name: str, *, annotations: Body | None = None) -> Request:
+    metadata = {"name": name, "annotations": annotations or {}}
+    return "POST", INGRESS_CLASSES, {"metadata": metadata, "spec": {"controller": "example.com/none"}}
+
+
+def ingress(name: str = "i", *, annotations: Body | None = None, **spec: Any) -> Body:
+    backend = {"service": {"name": "s", "port": {"number": 80}}}
+    return {
+        "metadata": {"name": name, "annotations": annotations or {}},
+        "spec": {"defaultBackend": backend, **spec},
+    }
+
+
+BETA_CLASS = "volume.beta.kubernetes.io/storage-class"
+DEFAULTED: dict[str, Case] = {
+    "claims without a default class": Case([dry("POST", CLAIMS, claim())]),
+    "claims": Case(
+        [
+            dry("POST", CLAIMS, claim()),
+            dry("POST", CLAIMS, claim(storageClassName="")),
+            dry("POST", CLAIMS, claim(storageClassName="other")),
+            dry("POST", CLAIMS, claim(metadata={"annotations": {BETA_CLASS: "beta"}})),
+            dry("POST", CLAIMS, claim(metadata={"annotations": {BETA_CLASS: ""}})),
+            dry("POST", CLAIMS, claim(metadata={"finalizers": ["a.io/b"]})),
+            dry("POST", CLAIMS, claim(metadata={"finalizers": ["kubernetes.io/pvc-protection"]})),
+        ],
+        [
+            storage_class("b-default", annotations={DEFAULT: "true"}),
+            storage_class("a-default", annotations={"storageclass.beta.kubernetes.io/is-default-class": "true"}),
+            storage_class("a-other", annotations={DEFAULT: "True"}),
+        ],
+    ),
+    "ingresses without a default class": Case([dry("POST", "networking.k8s.io/v1/ingresses", ingress())]),
+    "ingresses": Case(
+        [
+            dry("POST", "networking.k8s.io/v1/ingresses", ingress()),
+            dry("POST", "networking.k8s.io/v1/ingresses", ingress(ingressClassName="other")),
+            dry("POST", "networking.k8s.io/v1/ingresses", ingress(annotations={"kubernetes.io/ingress.class": "o"})),
+        ],
+        [
+            ingress_class("b-default", annotations={DEFAULT_INGRESS: "true"}),
+            ingress_class("a-default", annotations={DEFAULT_INGRESS: "true"}),
+            ingress_class("a-other"),
+        ],
+    ),
+    "volumes": Case(
+        [
+            dry(
+                "POST",
+                "/api/v1/persistentvolumes",
+                {
+                    "metadata": {"name": "v"},
+                    "spec": {
+                        "accessModes": ["ReadWriteOnce"],
+                        "capacity": {"storage": "1Gi"},
+                        "hostPath": {"path": "/x"},
+                    },
+                },
+            ),
+            dry(
+                "POST",
+                "/apis/storage.k8s.io/v1/volumeattributesclasses",
+                {"metadata": {"name": "v", "finalizers": ["a.io/b"]}, "driverName": "d", "parameters": {"a": "b"}},
+            ),
+        ]
+    ),
+}
+"""In this order: what a case stores outside of its namespace stays for those after it."""
+
+
+def bound(name: str) -> Request:
+    return "PATCH", f"{CLAIMS}/{name}/status", {"status": {"phase": "Bound", "capacity": {"storage": "1Gi"}}}
+
+
+def grown(name: str, size: str, **spec: Any) -> Request:
+    return dry("PATCH", f"{CLAIMS}/{name}", {"spec": {"resources": {"requests": {"storage": size}}, **spec}})
+
+
+RESIZED: dict[str, Case] = {
+    "resized claims": Case(
+        [
+            grown("pending", "2Gi"),
+            grown("fixed", "2Gi"),
+            grown("fixed", "512Mi"),
+            grown("fixed", "1024Mi"),
+            grown("growing", "2Gi"),
+            grown("growing", "512Mi"),
+            grown("unclassed", "2Gi"),
+            grown("lost", "2Gi"),
+            dry("PATCH", f"{CLAIMS}/growing", {"metadata": {"labels": {"a": "b"}}}),
+        ],
+        [
+            storage_class("resize-fixed"),
+            storage_class("resize-growing", allowVolumeExpansion=True),
+            ("POST", CLAIMS, claim("pending", storageClassName="resize-growing")),
+            ("POST", CLAIMS, claim("fixed", storageClassName="resize-fixed")),
+            ("POST", CLAIMS, claim("growing", storageClassName="resize-growing")),
+            ("POST", CLAIMS, claim("unclassed", storageClassName="")),
+            ("POST", CLAIMS, claim("lost", storageClassName="resize-none")),
+            *(bound(name) for name in ("fixed", "growing", "unclassed", "lost")),
+        ],
+    )
+}
+INIT = {"initContainers": [asking("i", requests={"cpu": "1"}), asking("s", requests=CPU, restartPolicy="Always")]}
+LIMITED: dict[str, Case] = {
+    "default limits": Case(
+        [
+            dry("POST", PODS, pod()),
+            dry("POST", PODS, pod(container("a"), container("b"), initContainers=[container("i")])),
+            dry("POST", PODS, pod(asking(limits={"cpu": "300m"}))),
+            dry("POST", PODS, pod(asking(requests={"cpu": "200m", "memory": "1M"}))),
+            dry("POST", PODS, pod(asking(requests={"cpu": "2"}))),
+            dry("POST", PODS, pod(metadata={"annotations": {"kubernetes.io/limit-ranger": "x", "a": "b"}})),
+        ],
+        [limit_range(of_containers(default={"cpu": "1", "memory": "2Mi"}, defaultRequest=CPU))],
+    ),
+    "two limit ranges": Case(
+        [dry("POST", PODS, pod()), dry("POST", PODS, pod(asking(requests={"cpu": "1m"})))],
+        [
+            limit_range(of_containers(default={"cpu": "1", "memory": "1Gi"}), name="a"),
+            limit_range(of_containers(default={"cpu": "2"}, defaultRequest={"ephemeral-storage": "1Gi"}), name="b"),
+        ],
+    ),
+    "limits of containers": Case(
+        [
+            dry("POST", PODS, pod(asking(requests=amounts, limits=limits), **more))
+            for amounts, limits, more in [
+                ({"cpu": "99m"}, {"cpu": "1"}, {}),
+                (CPU, {"cpu": "1001m"}, {}),
+                ({"cpu": "0.5"}, {"cpu": "1"}, {}),
+                ({"cpu": "0.25"}, {"cpu": "1"}, {}),
+                ({"cpu": "0"}, {"cpu": "1"}, {}),
+                ({"cpu": "1.5"}, {"cpu": "2"}, {}),
+                ({"cpu": "0.9999"}, {"cpu": "1"}, {}),
+                ({"cpu": "500m"}, {"cpu": "1"}, INIT),
+                ({"cpu": "500m"}, {"cpu": "1"}, {"initContainers": [asking("i", limits={"cpu": "50m"})]}),
+            ]
+        ]
+        + [
+            dry("POST", "apps/v1/deployments", {"metadata": {"name": "d"}}),
+        ],
+        [limit_range(of_containers(min=CPU, max={"cpu": "1"}, maxLimitRequestRatio={"cpu": "3"}))],
+    ),
+    "limits without defaults": Case(
+        [
+            dry("POST", PODS, pod()),
+            dry("POST", PODS, pod(asking(requests={"memory": "1Gi"}))),
+            dry("POST", PODS, pod(asking(limits={"memory": "1Gi"}))),
+            dry("POST", PODS, pod(asking(requests={"memory": "1"}, limits={"memory": "1Gi"}))),
+            dry("POST", PODS, pod(asking(requests={"memory": "100Mi"}, limits={"memory": "1Gi"}))),
+            dry("POST", PODS, pod(asking("a"), asking("b", limits={"memory": "9Ti"}), asking("c", requests=CPU))),
+        ],
+        [
+            limit_range(of_containers(maxLimitRequestRatio={"memory": "1.5"}), name="a"),
+            limit_range(of_containers(min={"memory": "1Mi"}), name="b"),
+        ],
+    ),
+    "limits of pods": Case(
+        [
+            dry("POST", PODS, pod()),
+            dry("POST", PODS, pod(asking(requests=CPU, limits={"cpu": "1"}))),
+            dry("POST", PODS, pod(asking("a", limits={"cpu": "1"}), asking("b", limits={"cpu": "1"}))),
+            dry("POST", PODS, pod(asking(limits={"cpu": "1"}), **INIT)),
+            dry("POST", PODS, pod(asking(limits={"cpu": "1"}), initContainers=[asking("i", limits={"cpu": "3"})])),
+            dry("POST", PODS, pod(resources={"requests": {"cpu": "1"}, "limits": {"cpu": "3"}})),
+            dry("POST", PODS, pod(resources={"limits": {"cpu": "1"}})),
+            dry("POST", PODS, pod(asking(limits={"cpu": "2"}, requests={"cpu": "2m"}))),
+        ],
+        [limit_range({"type": "Pod", "min": {"cpu": "2m"}, "max": {"cpu": "2"}, "maxLimitRequestRatio": {"cpu": "4"}})],
+    ),
+    "limits of claims": Case(
+        [
+            *(dry("POST", CLAIMS, claim(size=size)) for size in ("1Mi", "1Gi", "10Gi", "2.5Gi")),
+            grown("stored", "10Gi"),
+            dry("PATCH", f"{CLAIMS}/stored", {"metadata": {"labels": {"a": "b"}}}),
+        ],
+        [
+            ("POST", CLAIMS, claim("stored", size="20Gi")),
+            limit_range({"type": "PersistentVolumeClaim", "min": {"storage": "1Gi"}, "max": {"storage": "2Gi"}}),
+        ],
+    ),
+    "limits of what is there": Case(
+        [
+            dry("PATCH", f"{PODS}/stored", {"metadata": {"labels": {"a": "b"}}}),
+            dry("PATCH", f"{PODS}/stored/resize", {"spec": {"containers": [asking(limits={"cpu": "3"})]}}),
+            dry("PATCH", f"{PODS}/stored/resize", {"spec": {"containers": [asking(requests={"cpu": "900m"})]}}),
+        ],
+        [
+            ("POST", PODS, pod(asking(requests={"cpu": "2"}), name="stored")),
+            limit_range(of_containers(max={"cpu": "1"})),
+        ],
+    ),
+}

@@ -1,0 +1,70 @@
+"""Admission plugins: both servers set, refuse and warn alike.
+
+The servers are this module's own, without controllers: default classes are for the whole server.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from plugin_cases import DEFAULTED, LIMITED, RESIZED, Case, Request
+from test_builtin_kinds import normalised
+
+from ctrlruntime.apiserver import Options
+from ctrlruntime.testing import Environment, eventually
+
+CASES = {**DEFAULTED, **RESIZED, **LIMITED}
+STRATEGIC = "application/strategic-merge-patch+json"
+
+
+@pytest.fixture(scope="module")
+def pair(own_real_server) -> Iterator[tuple[Environment, Environment]]:
+    with (
+        Environment(backend="embedded", embedded=Options(controllers=[])) as embedded,
+        own_real_server() as real,
+    ):
+        yield embedded, real
+
+
+def send(server: Environment, namespace: str, request: Request) -> dict[str, Any]:
+    method, path, body = copy.deepcopy(request)
+    if not path.startswith("/"):
+        version, _, rest = path.partition("/") if path.startswith("v1/") else path.partition("/v1/")
+        root = "/api/v1" if path.startswith("v1/") else f"/apis/{version}/v1"
+        path = f"{root}/namespaces/{namespace}/{rest}"
+    path = path.replace("NAMESPACE", namespace)
+    kind = STRATEGIC if method == "PATCH" else "application/json"
+    data = None if body is None else json.dumps(body).encode()
+    code, headers, text = server.connection.exchange(method, path, data, {"Content-Type": kind})
+    found = json.loads(text)
+    return normalised(code, headers.get_all("Warning") or [], found)
+
+
+def prepare(server: Environment, namespace: str, case: Case) -> None:
+    body = {"metadata": {"name": namespace, "labels": case.labels}}
+    made = [send(server, namespace, ("POST", "/api/v1/namespaces", body))]
+    made += [send(server, namespace, request) for request in case.stored]
+    assert [one for one in made if one["code"] not in {200, 201}] == []
+
+
+@pytest.mark.parametrize("name", CASES, ids=lambda name: name.replace(" ", "-"))
+async def test_both_servers_answer_alike(pair, name):
+    case, namespace = CASES[name], name.replace(" ", "-")
+    embedded, real = pair
+    for server in pair:
+        prepare(server, namespace, case)
+    for request in case.requests:
+        expected = send(embedded, namespace, request)
+
+        def agrees(request=request, expected=expected) -> bool:
+            assert send(real, namespace, request) == expected, request
+            return True
+
+        if "dryRun" in request[1]:
+            await eventually(agrees)
+        else:
+            agrees()
