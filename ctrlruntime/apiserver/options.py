@@ -77,6 +77,7 @@ ACTING_PLUGINS: Final = frozenset(
         "MutatingAdmissionWebhook",
         "ValidatingAdmissionPolicy",
         "ValidatingAdmissionWebhook",
+        "ResourceQuota",
     }
 )
 """Those that this server has and that act unless they are disabled. ServiceAccount acts where it is enabled."""

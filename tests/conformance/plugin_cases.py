@@ -56,7 +56,7 @@ def of_containers(**fields: Any) -> Body:
 
 
 CPU = {"cpu": "100m"}
-PODS, CLAIMS = "v1/pods", "v1/persistentvolumeclaims"
+PODS, CLAIMS, DEPLOYMENTS = "v1/pods", "v1/persistentvolumeclaims", "apps/v1/deployments"
 CLASSES, INGRESS_CLASSES = "/apis/storage.k8s.io/v1/storageclasses", "/apis/networking.k8s.io/v1/ingressclasses"
 DEFAULT = "storageclass.kubernetes.io/is-default-class"
 DEFAULT_INGRESS = "ingressclass.kubernetes.io/is-default-class"
@@ -206,7 +206,7 @@ LIMITED: dict[str, Case] = {
             ]
         ]
         + [
-            dry("POST", "apps/v1/deployments", {"metadata": {"name": "d"}}),
+            dry("POST", DEPLOYMENTS, {"metadata": {"name": "d"}}),
         ],
         [limit_range(of_containers(min=CPU, max={"cpu": "1"}, maxLimitRequestRatio={"cpu": "3"}))],
     ),
@@ -257,6 +257,248 @@ LIMITED: dict[str, Case] = {
         [
             ("POST", PODS, pod(asking(requests={"cpu": "2"}), name="stored")),
             limit_range(of_containers(max={"cpu": "1"})),
+        ],
+    ),
+}
+
+
+def quota(name: str, hard: Body, used: Body | None = None, **spec: Any) -> list[Request]:
+    """A quota, with the status that a controller would write."""
+    status = {"hard": hard, "used": used if used is not None else dict.fromkeys(hard, "0")}
+    return [
+        ("POST", "v1/resourcequotas", {"metadata": {"name": name}, "spec": {"hard": hard, **spec}}),
+        ("PATCH", f"v1/resourcequotas/{name}/status", {"status": status}),
+    ]
+
+
+def used(name: str) -> Request:
+    return "GET", f"v1/resourcequotas/{name}", None
+
+
+def counted(name: str, **spec: Any) -> Body:
+    return {"metadata": {"name": name}, **spec}
+
+
+def service(kind: str, name: str = "s", ports: int = 1, **spec: Any) -> Body:
+    listed = [{"name": f"p{number}", "port": 80 + number} for number in range(ports)]
+    return {"metadata": {"name": name}, "spec": {"type": kind, "ports": listed, **spec}}
+
+
+ASKED = {"cpu": "250m", "memory": "64Mi"}
+FULL = asking(requests=ASKED, limits={"cpu": "500m", "memory": "128Mi"})
+CONFIG_MAPS, SERVICES, QUOTAS = "v1/configmaps", "v1/services", "v1/resourcequotas"
+BY_CLASS = "gold.storageclass.storage.k8s.io"
+
+
+def scope(name: str, operator: str, *values: str) -> Body:
+    return {"scopeName": name, "operator": operator, **({"values": list(values)} if values else {})}
+
+
+def affinity(sort: str, **term: Any) -> Body:
+    whole = {"topologyKey": "zone", "labelSelector": {}, **term}
+    return {"affinity": {sort: {"requiredDuringSchedulingIgnoredDuringExecution": [whole]}}}
+
+
+LIMITED_TIME = {"activeDeadlineSeconds": 9}
+
+
+def workload(name: str = "d", metadata: Body | None = None, **spec: Any) -> Body:
+    template = {"metadata": {"labels": {"a": "b"}, **(metadata or {})}, "spec": pod(**spec)["spec"]}
+    return {"metadata": {"name": name}, "spec": {"selector": {"matchLabels": {"a": "b"}}, "template": template}}
+
+
+QUOTED: dict[str, Case] = {
+    "a quota of counts": Case(
+        [
+            dry("POST", CONFIG_MAPS, counted("a")),
+            ("POST", CONFIG_MAPS, counted("a")),
+            used("counts"),
+            dry("POST", CONFIG_MAPS, counted("b")),
+            ("POST", CONFIG_MAPS, counted("b")),
+            used("counts"),
+            dry("POST", CONFIG_MAPS, counted("c")),
+            dry("PATCH", f"{CONFIG_MAPS}/b", {"data": {"a": "b"}}),
+            dry("POST", DEPLOYMENTS, workload()),
+            dry("POST", "v1/secrets", counted("s")),
+            dry("POST", "v1/events", {**counted("e"), "involvedObject": {"namespace": "a-quota-of-counts"}}),
+            dry("POST", QUOTAS, counted("q")),
+            dry("POST", "v1/serviceaccounts", counted("free")),
+        ],
+        [
+            *quota(
+                "counts",
+                {
+                    "configmaps": "3",
+                    "count/configmaps": "2",
+                    "count/deployments.apps": "0",
+                    "secrets": "0",
+                    "count/secrets": "0",
+                    "count/events": "0",
+                    "resourcequotas": "1",
+                },
+                {
+                    "configmaps": "0",
+                    "count/configmaps": "0",
+                    "count/deployments.apps": "0",
+                    "secrets": "0",
+                    "count/secrets": "0",
+                    "resourcequotas": "1",
+                },
+            ),
+        ],
+    ),
+    "a quota of pods": Case(
+        [
+            dry("POST", PODS, pod()),
+            dry("POST", PODS, pod(asking(requests=ASKED))),
+            dry("POST", PODS, pod(FULL, asking("d", requests={"cpu": "1"}), initContainers=[container("i")])),
+            dry("POST", PODS, pod(resources={"requests": ASKED})),
+            dry("POST", PODS, pod(FULL)),
+            ("POST", PODS, pod(FULL, name="one")),
+            used("pods"),
+            dry("POST", PODS, pod(FULL, asking("d", requests=ASKED, limits=ASKED))),
+            dry("POST", PODS, pod(asking(requests={"cpu": "751m", "memory": "1"}, limits={"cpu": "1", "memory": "1"}))),
+            dry("POST", PODS, pod(asking(requests=ASKED, limits={"cpu": "2", "memory": "2Gi"}))),
+            dry("PATCH", f"{PODS}/one", {"metadata": {"labels": {"a": "b"}}}),
+            dry("PATCH", f"{PODS}/one/resize", {"spec": {"containers": [asking(limits={"cpu": "5"})]}}),
+            ("POST", PODS, pod(FULL, name="two")),
+            used("pods"),
+            dry("POST", PODS, pod(FULL)),
+        ],
+        quota(
+            "pods",
+            {
+                "pods": "2",
+                "count/pods": "9",
+                "cpu": "1",
+                "requests.memory": "1Gi",
+                "limits.cpu": "2",
+                "limits.memory": "1Gi",
+            },
+        ),
+    ),
+    "a quota of more resources": Case(
+        [
+            dry("POST", PODS, pod(asking(requests=requests, limits=limits)))
+            for requests, limits in [
+                ({"ephemeral-storage": "1Gi"}, {"ephemeral-storage": "2Gi"}),
+                ({"ephemeral-storage": "3Gi"}, {"ephemeral-storage": "9Gi"}),
+                ({"example.com/gpu": "1"}, {"example.com/gpu": "1"}),
+                ({"example.com/gpu": "2"}, {"example.com/gpu": "2"}),
+                ({"cpu": "1", "hugepages-2Mi": "4Mi"}, {"cpu": "1", "hugepages-2Mi": "4Mi"}),
+                ({"cpu": "1", "hugepages-2Mi": "2Mi"}, {"cpu": "1", "hugepages-2Mi": "2Mi"}),
+                ({"cpu": "0.1"}, None),
+            ]
+        ],
+        quota(
+            "more",
+            {
+                "requests.ephemeral-storage": "2Gi",
+                "limits.ephemeral-storage": "4Gi",
+                "requests.example.com/gpu": "1",
+                "requests.hugepages-2Mi": "2Mi",
+            },
+        ),
+    ),
+    "a quota without a status": Case(
+        [dry("POST", CONFIG_MAPS, counted("a")), dry("POST", PODS, pod())],
+        [
+            ("POST", QUOTAS, {"metadata": {"name": "new"}, "spec": {"hard": {"configmaps": "0", "pods": "0"}}}),
+            ("PATCH", f"{QUOTAS}/new/status", {"status": {"hard": {"pods": "1", "count/pods": "1"}}}),
+        ],
+    ),
+    "a quota of services": Case(
+        [
+            *(
+                dry("POST", SERVICES, service(kind, **spec))
+                for kind, spec in [
+                    ("ClusterIP", {}),
+                    ("NodePort", {}),
+                    ("NodePort", {"ports": 2}),
+                    ("LoadBalancer", {}),
+                    ("LoadBalancer", {"allocateLoadBalancerNodePorts": False}),
+                    ("LoadBalancer", {"ports": 2, "allocateLoadBalancerNodePorts": False}),
+                ]
+            ),
+            ("POST", SERVICES, service("ClusterIP", "one")),
+            used("services"),
+            dry("PATCH", f"{SERVICES}/one", {"spec": {"type": "NodePort"}}),
+            dry("PATCH", f"{SERVICES}/one", {"spec": {"type": "LoadBalancer"}}),
+            ("PATCH", f"{SERVICES}/one", {"spec": {"type": "NodePort"}}),
+            used("services"),
+            ("PATCH", f"{SERVICES}/one", {"spec": {"type": "ClusterIP"}}),
+            used("services"),
+            dry("POST", SERVICES, service("NodePort")),
+        ],
+        quota("services", {"services": "2", "services.nodeports": "1", "services.loadbalancers": "0"}),
+    ),
+    "a quota of claims": Case(
+        [
+            dry("POST", CLAIMS, claim(size="3Gi")),
+            dry("POST", CLAIMS, claim(size="1Gi", storageClassName="gold")),
+            dry("POST", CLAIMS, claim(size="512Mi", storageClassName="gold")),
+            dry("POST", CLAIMS, claim(size="100m", metadata={"annotations": {BETA_CLASS: "gold"}})),
+            ("POST", CLAIMS, claim("one", size="512Mi", storageClassName="gold")),
+            used("claims"),
+            dry("POST", CLAIMS, claim(size="1", storageClassName="gold")),
+            dry("PATCH", f"{CLAIMS}/one/status", {"status": {"phase": "Bound"}}),
+        ],
+        quota(
+            "claims",
+            {
+                "persistentvolumeclaims": "2",
+                "requests.storage": "2Gi",
+                f"{BY_CLASS}/persistentvolumeclaims": "1",
+                f"{BY_CLASS}/requests.storage": "600Mi",
+            },
+        ),
+    ),
+    "quotas with scopes": Case(
+        [
+            dry("POST", PODS, pod()),
+            dry("POST", PODS, pod(FULL)),
+            dry("POST", PODS, pod(FULL, **LIMITED_TIME)),
+            dry("POST", PODS, pod(FULL, priorityClassName="system-node-critical")),
+            dry("POST", PODS, pod(FULL, priorityClassName="system-cluster-critical")),
+            dry("POST", PODS, pod(FULL, **affinity("podAffinity", namespaces=["a"]))),
+            dry("POST", PODS, pod(FULL, **affinity("podAntiAffinity", namespaceSelector={}))),
+            dry("POST", PODS, pod(FULL, **affinity("podAntiAffinity"))),
+            dry("PATCH", f"{PODS}/stored", {"spec": LIMITED_TIME}),
+            dry("POST", SERVICES, service("ClusterIP")),
+        ],
+        [
+            ("POST", PODS, pod(FULL, name="stored")),
+            *quota("a-best-effort", {"pods": "0"}, scopes=["BestEffort"]),
+            *quota("b-timed", {"pods": "0", "count/pods": "0"}, scopes=["Terminating", "NotBestEffort"]),
+            *quota(
+                "c-node",
+                {"pods": "0"},
+                scopeSelector={"matchExpressions": [scope("PriorityClass", "In", "system-node-critical")]},
+            ),
+            *quota(
+                "d-priority", {"cpu": "100m"}, scopeSelector={"matchExpressions": [scope("PriorityClass", "Exists")]}
+            ),
+            *quota("e-cross", {"pods": "0"}, scopes=["CrossNamespacePodAffinity"]),
+            *quota("f-untimed", {"pods": "9"}, {"pods": "1"}, scopes=["NotTerminating"]),
+        ],
+    ),
+    "quotas of other priorities": Case(
+        [
+            dry("POST", PODS, pod()),
+            dry("POST", PODS, pod(priorityClassName="system-node-critical")),
+            dry("POST", PODS, pod(priorityClassName="system-cluster-critical")),
+        ],
+        [
+            *quota(
+                "a-not-node",
+                {"pods": "0"},
+                scopeSelector={"matchExpressions": [scope("PriorityClass", "NotIn", "system-node-critical")]},
+            ),
+            *quota(
+                "b-none",
+                {"count/pods": "0"},
+                scopeSelector={"matchExpressions": [scope("PriorityClass", "DoesNotExist")]},
+            ),
         ],
     ),
 }

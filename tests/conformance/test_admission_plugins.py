@@ -7,17 +7,17 @@ from __future__ import annotations
 
 import copy
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from plugin_cases import DEFAULTED, LIMITED, RESIZED, Case, Request
+from plugin_cases import DEFAULTED, LIMITED, QUOTED, RESIZED, Case, Request, asking, claim, counted, pod, service
 from test_builtin_kinds import normalised
 
 from ctrlruntime.apiserver import Options
 from ctrlruntime.testing import Environment, eventually
 
-CASES = {**DEFAULTED, **RESIZED, **LIMITED}
+CASES = {**DEFAULTED, **RESIZED, **LIMITED, **QUOTED}
 STRATEGIC = "application/strategic-merge-patch+json"
 
 
@@ -68,3 +68,46 @@ async def test_both_servers_answer_alike(pair, name):
             await eventually(agrees)
         else:
             agrees()
+
+
+HARD = {
+    "configmaps": "9",
+    "count/deployments.apps": "1",
+    "count/nothing.example.com": "1",
+    "pods": "2",
+    "requests.cpu": "1",
+    "requests.storage": "1Gi",
+    "services.nodeports": "2",
+}
+MADE = [
+    ("v1/configmaps", counted("a")),
+    ("v1/pods", pod(asking(requests={"cpu": "500m"}), name="a")),
+    ("v1/persistentvolumeclaims", claim("a", size="512Mi", storageClassName="")),
+    ("v1/services", service("NodePort", "a")),
+]
+
+
+async def test_a_controller_counts_what_is_used(server, namespace):
+    def reads(**used: str) -> Callable[[], bool]:
+        whole = {name: used.get(name.replace("/", "_").replace(".", "_"), "0") for name in HARD}
+        del whole["count/nothing.example.com"]
+        whole["configmaps"] = used.get("configmaps", "1")  # the certificate of the server
+
+        def check() -> bool:
+            status = send(server, namespace, ("GET", "v1/resourcequotas/q", None))["object"]["status"]
+            assert status == {"hard": HARD, "used": whole}
+            return True
+
+        return check
+
+    send(server, namespace, ("POST", "v1/resourcequotas", {"metadata": {"name": "q"}, "spec": {"hard": HARD}}))
+    await eventually(reads())
+    for plural, body in MADE:
+        assert send(server, namespace, ("POST", plural, body))["code"] == 201
+    reads(configmaps="2", pods="1", requests_cpu="500m", requests_storage="512Mi", services_nodeports="1")()
+    for plural in ("v1/pods", "v1/services"):
+        assert send(server, namespace, ("DELETE", f"{plural}/a?gracePeriodSeconds=0", None))["code"] == 200
+    await eventually(reads(configmaps="2", requests_storage="512Mi"))
+    for plural in ("v1/configmaps", "v1/persistentvolumeclaims"):
+        assert send(server, namespace, ("DELETE", f"{plural}/a", None))["code"] == 200
+    await eventually(reads())

@@ -21,6 +21,7 @@ from ctrlruntime.apiserver.controllers.namespaces import Furniture, Namespaces
 from ctrlruntime.apiserver.controllers.nodes import Nodes, Scheduler
 from ctrlruntime.apiserver.controllers.objects import Now, utc_now
 from ctrlruntime.apiserver.controllers.replicasets import ReplicaSets
+from ctrlruntime.apiserver.controllers.resourcequotas import ResourceQuotas
 from ctrlruntime.apiserver.controllers.roles import RoleAggregation
 from ctrlruntime.apiserver.controllers.statefulsets import StatefulSets
 from ctrlruntime.apiserver.controllers.tokens import MakeToken, TokenSecrets
@@ -37,6 +38,7 @@ SYSTEM: Final = (
     "persistentvolumeclaim-protection",
     "persistentvolume-protection",
     "volumeattributesclass-protection",
+    "resourcequota",
     "event-ttl",
 )
 WORKLOADS: Final = (
@@ -89,6 +91,7 @@ def build(
         "persistentvolumeclaim-protection": ClaimProtection,
         "persistentvolume-protection": VolumeProtection,
         "volumeattributesclass-protection": AttributesClassProtection,
+        "resourcequota": lambda: ResourceQuotas(lambda: now().timestamp()),
         "event-ttl": lambda: EventExpiry(now, ttl=event_ttl),
         "deployment": lambda: Deployments(now),
         "replicaset": lambda: ReplicaSets(now),

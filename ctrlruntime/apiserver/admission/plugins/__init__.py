@@ -7,6 +7,7 @@ from ctrlruntime.apiserver.admission.plugins.default_ingress_class import Defaul
 from ctrlruntime.apiserver.admission.plugins.default_storage_class import DefaultStorageClass
 from ctrlruntime.apiserver.admission.plugins.limit_ranger import LimitRanger
 from ctrlruntime.apiserver.admission.plugins.plugin import Plugin
+from ctrlruntime.apiserver.admission.plugins.resource_quota import ResourceQuota
 from ctrlruntime.apiserver.admission.plugins.storage_protection import StorageObjectInUseProtection
 
 PLUGINS: dict[str, type[Plugin]] = {
@@ -17,6 +18,7 @@ PLUGINS: dict[str, type[Plugin]] = {
         StorageObjectInUseProtection,
         PersistentVolumeClaimResize,
         DefaultIngressClass,
+        ResourceQuota,
     )
 }
 """By kube-apiserver's names; `options.ADMISSION_PLUGINS` has the order."""
