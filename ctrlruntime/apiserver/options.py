@@ -66,6 +66,7 @@ ACTING_PLUGINS: Final = frozenset(
         "NamespaceLifecycle",
         "LimitRanger",
         "TaintNodesByCondition",
+        "PodSecurity",
         "Priority",
         "DefaultTolerationSeconds",
         "DefaultStorageClass",

@@ -56,6 +56,7 @@ def of_containers(**fields: Any) -> Body:
 
 
 CPU = {"cpu": "100m"}
+UNNAMED = {"name": "", "generateName": "generated-"}
 PODS, CLAIMS, DEPLOYMENTS = "v1/pods", "v1/persistentvolumeclaims", "apps/v1/deployments"
 CLASSES, INGRESS_CLASSES = "/apis/storage.k8s.io/v1/storageclasses", "/apis/networking.k8s.io/v1/ingressclasses"
 DEFAULT = "storageclass.kubernetes.io/is-default-class"
@@ -206,6 +207,7 @@ LIMITED: dict[str, Case] = {
             ]
         ]
         + [
+            dry("POST", PODS, pod(asking(limits={"cpu": "9"}), metadata=UNNAMED)),
             dry("POST", DEPLOYMENTS, {"metadata": {"name": "d"}}),
         ],
         [limit_range(of_containers(min=CPU, max={"cpu": "1"}, maxLimitRequestRatio={"cpu": "3"}))],
@@ -364,6 +366,7 @@ QUOTED: dict[str, Case] = {
             ("POST", PODS, pod(FULL, name="two")),
             used("pods"),
             dry("POST", PODS, pod(FULL)),
+            dry("POST", PODS, pod(FULL, metadata=UNNAMED)),
         ],
         quota(
             "pods",
@@ -500,5 +503,186 @@ QUOTED: dict[str, Case] = {
                 scopeSelector={"matchExpressions": [scope("PriorityClass", "DoesNotExist")]},
             ),
         ],
+    ),
+}
+
+
+def secured(name: str = "c", **context: Any) -> Body:
+    return container(name, securityContext=context)
+
+
+SAFE = {
+    "allowPrivilegeEscalation": False,
+    "capabilities": {"drop": ["ALL"]},
+    "runAsNonRoot": True,
+    "seccompProfile": {"type": "RuntimeDefault"},
+}
+HTTP_HOST = {"httpGet": {"port": 80, "host": "h"}}
+PODS_TO_JUDGE: list[Body] = [
+    pod(),
+    pod(secured(**SAFE)),
+    pod(secured("a", **SAFE), container("b"), secured("d"), initContainers=[container("i"), secured("j", **SAFE)]),
+    pod(securityContext={"runAsNonRoot": True, "seccompProfile": {"type": "Localhost", "localhostProfile": "p"}}),
+    pod(hostNetwork=True, hostPID=True, hostIPC=True),
+    pod(secured(privileged=True), secured("d", privileged=True)),
+    pod(
+        secured(capabilities={"add": ["NET_ADMIN", "CHOWN"], "drop": ["ALL"]}),
+        secured("d", capabilities={"add": ["BPF"]}),
+    ),
+    pod(secured(capabilities={"add": ["NET_BIND_SERVICE"], "drop": ["CHOWN"]})),
+    pod(container(ports=[{"containerPort": 80, "hostPort": 8080}, {"containerPort": 81, "hostPort": 801}])),
+    pod(
+        container(ports=[{"containerPort": 80, "hostPort": 80}]),
+        container("d", ports=[{"containerPort": 80, "hostPort": 80, "protocol": "UDP"}]),
+    ),
+    pod(
+        container(livenessProbe={"tcpSocket": {"port": 80, "host": "g"}}, readinessProbe=HTTP_HOST),
+        container(
+            "b", lifecycle={"postStart": HTTP_HOST, "preStop": {"httpGet": {"port": 80}}}, startupProbe=HTTP_HOST
+        ),
+    ),
+    pod(volumes=[{"name": "a", "hostPath": {"path": "/"}}]),
+    pod(
+        volumes=[
+            {"name": "a", "hostPath": {"path": "/"}},
+            {"name": "b", "hostPath": {"path": "/b"}},
+            {"name": "e", "emptyDir": {}},
+            {"name": "n", "nfs": {"server": "s", "path": "/"}},
+            {"name": "p", "projected": {"sources": []}},
+        ]
+    ),
+    pod(secured(procMount="Unmasked"), hostUsers=False),
+    pod(secured(runAsUser=0, runAsNonRoot=False), hostUsers=False),
+    pod(secured(runAsUser=0), secured("d", runAsUser=0), securityContext={"runAsUser": 0}),
+    pod(secured(runAsUser=1), securityContext={"runAsNonRoot": True}),
+    pod(secured(runAsNonRoot=False), container("d"), securityContext={"runAsNonRoot": True}),
+    pod(securityContext={"runAsNonRoot": False}),
+    pod(
+        secured(seLinuxOptions={"type": "spc_t", "user": "u", "role": "r"}),
+        securityContext={"seLinuxOptions": {"user": "u"}},
+    ),
+    pod(
+        secured(seLinuxOptions={"type": "container_engine_t", "level": "l"}),
+        securityContext={"seLinuxOptions": {"type": "t"}},
+    ),
+    pod(secured(seccompProfile={"type": "Unconfined"}), securityContext={"seccompProfile": {"type": "Unconfined"}}),
+    pod(secured(seccompProfile={"type": "RuntimeDefault"}), container("d")),
+    pod(secured(appArmorProfile={"type": "Unconfined"}), securityContext={"appArmorProfile": {"type": "Unconfined"}}),
+    pod(metadata={"annotations": {"container.apparmor.security.beta.kubernetes.io/c": "unconfined"}}),
+    pod(metadata={"annotations": {"container.apparmor.security.beta.kubernetes.io/c": "localhost/p"}}),
+    pod(securityContext={"sysctls": [{"name": name, "value": "1"} for name in ("kernel.msgmax", "net.ipv4.tcp_rmem")]}),
+    pod(securityContext={"sysctls": [{"name": "net.ipv4.ip_local_reserved_ports", "value": "1"}]}),
+    pod(
+        secured(windowsOptions={"hostProcess": True}),
+        os={"name": "windows"},
+        hostNetwork=True,
+        securityContext={"windowsOptions": {"hostProcess": True}},
+    ),
+    pod(os={"name": "windows"}),
+    pod(metadata={"annotations": {"seccomp.security.alpha.kubernetes.io/pod": "unconfined"}}),
+]
+LABEL = "pod-security.kubernetes.io/"
+JUDGED = [
+    *(dry("POST", PODS, one) for one in PODS_TO_JUDGE),
+    dry("POST", PODS, pod(metadata=UNNAMED)),
+    dry("POST", DEPLOYMENTS, workload(hostPID=True)),
+]
+
+
+def labels(**given: str) -> dict[str, str]:
+    return {f"{LABEL}{mode.replace('_', '-')}": value for mode, value in given.items()}
+
+
+def labelled(name: str, **given: str) -> Request:
+    return dry("POST", "/api/v1/namespaces", {"metadata": {"name": name, "labels": labels(**given)}})
+
+
+def relabelled(**given: str | None) -> Request:
+    changed = {f"{LABEL}{mode.replace('_', '-')}": value for mode, value in given.items()}
+    return dry("PATCH", "/api/v1/namespaces/NAMESPACE", {"metadata": {"labels": changed}})
+
+
+def owned(name: str, uid: str, **spec: Any) -> Request:
+    owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "r", "uid": uid, "controller": True}
+    return "POST", PODS, pod(name=name, metadata={"ownerReferences": [owner]}, **spec)
+
+
+CRON_JOB = {
+    "metadata": {"name": "c"},
+    "spec": {
+        "schedule": "* * * * *",
+        "jobTemplate": {"spec": {"template": {"spec": {"containers": [container()], "restartPolicy": "Never"}}}},
+    },
+}
+SECURED: dict[str, Case] = {
+    "baseline and a restricted warning": Case(JUDGED, labels=labels(enforce="baseline", warn="restricted")),
+    "restricted": Case(JUDGED, labels=labels(enforce="restricted", warn_version="v1.20")),
+    "restricted in 24": Case(
+        JUDGED, labels=labels(enforce="baseline", enforce_version="v1.18", warn="restricted", warn_version="v1.24")
+    ),
+    "restricted in 7": Case(JUDGED, labels=labels(enforce="restricted", enforce_version="v1.7")),
+    "restricted in the future": Case(
+        JUDGED[:3], labels=labels(warn="restricted", warn_version="v1.99", audit="baseline")
+    ),
+    "baseline in 30": Case(JUDGED, labels=labels(enforce="baseline", enforce_version="v1.30", warn="privileged")),
+    "workloads": Case(
+        [
+            dry("POST", DEPLOYMENTS, workload(hostNetwork=True)),
+            dry("POST", "batch/v1/cronjobs", CRON_JOB),
+            dry("POST", "v1/replicationcontrollers", counted("r", spec={"replicas": 1})),
+            dry("POST", "v1/podtemplates", counted("t", template={"metadata": {"labels": {"a": "b"}}, **pod()})),
+            ("POST", DEPLOYMENTS, workload("stored")),
+            dry("PATCH", f"{DEPLOYMENTS}/stored", {"spec": {"replicas": 2}}),
+            dry("PATCH", f"{DEPLOYMENTS}/stored/scale", {"spec": {"replicas": 2}}),
+        ],
+        labels=labels(enforce="restricted"),
+    ),
+    "pods that change": Case(
+        [
+            relabelled(enforce="restricted", enforce_version="v1.30"),
+            ("PATCH", "/api/v1/namespaces/NAMESPACE", {"metadata": {"labels": labels(enforce="restricted")}}),
+            dry("POST", PODS, pod()),
+            dry("PATCH", f"{PODS}/stored", {"metadata": {"labels": {"a": "b"}}}),
+            dry("PATCH", f"{PODS}/stored", {"spec": {"containers": [{"name": "c", "image": "j"}]}}),
+            dry("PATCH", f"{PODS}/stored/status", {"status": {"message": "m"}}),
+            dry("PATCH", f"{PODS}/stored/ephemeralcontainers", {"spec": {"ephemeralContainers": [container("e")]}}),
+        ],
+        [("POST", PODS, pod(name="stored"))],
+    ),
+    "labels of namespaces": Case(
+        [
+            labelled("good", enforce="baseline", warn="restricted", audit="privileged", audit_version="v1.0"),
+            labelled("bad", enforce="Baseline"),
+            dry("POST", "/api/v1/namespaces", {"metadata": {**UNNAMED, "labels": labels(enforce="x")}}),
+            labelled(
+                "bad", enforce="x", audit="", warn="y", enforce_version="1.2", audit_version="v1", warn_version="v1.02"
+            ),
+            relabelled(enforce="restricted"),
+            relabelled(enforce="baseline"),
+            relabelled(enforce="baseline", enforce_version="v1.20"),
+            relabelled(enforce="privileged"),
+            relabelled(warn="restricted"),
+            relabelled(enforce="nothing"),
+            relabelled(other="x"),
+        ],
+        [
+            ("POST", PODS, pod(name="z", hostPID=True)),
+            ("POST", PODS, pod(name="b", hostPID=True)),
+            ("POST", PODS, pod(name="good")),
+            owned("o1", "1", hostNetwork=True),
+            owned("o2", "1", hostNetwork=True),
+            owned("a3", "1", hostNetwork=True),
+            owned("q", "2", hostIPC=True),
+        ],
+    ),
+    "a stricter level": Case(
+        [
+            relabelled(enforce="restricted"),
+            relabelled(enforce="baseline"),
+            relabelled(enforce="privileged"),
+            relabelled(enforce=None),
+        ],
+        [("POST", PODS, pod())],
+        labels(enforce="baseline", enforce_version="v1.20"),
     ),
 }

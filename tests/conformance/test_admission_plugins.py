@@ -7,18 +7,33 @@ from __future__ import annotations
 
 import copy
 import json
+import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from plugin_cases import DEFAULTED, LIMITED, QUOTED, RESIZED, Case, Request, asking, claim, counted, pod, service
+from plugin_cases import (
+    DEFAULTED,
+    LIMITED,
+    QUOTED,
+    RESIZED,
+    SECURED,
+    Case,
+    Request,
+    asking,
+    claim,
+    counted,
+    pod,
+    service,
+)
 from test_builtin_kinds import normalised
 
 from ctrlruntime.apiserver import Options
 from ctrlruntime.testing import Environment, eventually
 
-CASES = {**DEFAULTED, **RESIZED, **LIMITED, **QUOTED}
+CASES = {**DEFAULTED, **RESIZED, **LIMITED, **QUOTED, **SECURED}
 STRATEGIC = "application/strategic-merge-patch+json"
+_GENERATED = re.compile(r"generated-[a-z0-9]{5}\b")
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +55,7 @@ def send(server: Environment, namespace: str, request: Request) -> dict[str, Any
     kind = STRATEGIC if method == "PATCH" else "application/json"
     data = None if body is None else json.dumps(body).encode()
     code, headers, text = server.connection.exchange(method, path, data, {"Content-Type": kind})
-    found = json.loads(text)
+    found = json.loads(_GENERATED.sub("generated-NAME", text.decode()))
     return normalised(code, headers.get_all("Warning") or [], found)
 
 

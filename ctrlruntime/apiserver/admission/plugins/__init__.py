@@ -7,6 +7,7 @@ from ctrlruntime.apiserver.admission.plugins.default_ingress_class import Defaul
 from ctrlruntime.apiserver.admission.plugins.default_storage_class import DefaultStorageClass
 from ctrlruntime.apiserver.admission.plugins.limit_ranger import LimitRanger
 from ctrlruntime.apiserver.admission.plugins.plugin import Plugin
+from ctrlruntime.apiserver.admission.plugins.pod_security import PodSecurity
 from ctrlruntime.apiserver.admission.plugins.resource_quota import ResourceQuota
 from ctrlruntime.apiserver.admission.plugins.storage_protection import StorageObjectInUseProtection
 
@@ -14,6 +15,7 @@ PLUGINS: dict[str, type[Plugin]] = {
     plugin.__name__: plugin
     for plugin in (
         LimitRanger,
+        PodSecurity,
         DefaultStorageClass,
         StorageObjectInUseProtection,
         PersistentVolumeClaimResize,
