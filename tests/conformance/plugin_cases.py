@@ -172,6 +172,8 @@ RESIZED: dict[str, Case] = {
     )
 }
 INIT = {"initContainers": [asking("i", requests={"cpu": "1"}), asking("s", requests=CPU, restartPolicy="Always")]}
+POLICIES = "/apis/admissionregistration.k8s.io/v1/"
+SIDECAR = "[JSONPatch{op: 'add', path: '/spec/containers/-', value: Object.spec.containers{name: 'side', image: 's'}}]"
 LIMITED: dict[str, Case] = {
     "default limits": Case(
         [
@@ -238,6 +240,39 @@ LIMITED: dict[str, Case] = {
             dry("POST", PODS, pod(asking(limits={"cpu": "2"}, requests={"cpu": "2m"}))),
         ],
         [limit_range({"type": "Pod", "min": {"cpu": "2m"}, "max": {"cpu": "2"}, "maxLimitRequestRatio": {"cpu": "4"}})],
+    ),
+    "limits of what a policy adds": Case(
+        [dry("POST", PODS, pod(metadata={"labels": {"policy": "sidecar"}}))],
+        [
+            limit_range(of_containers(default={"cpu": "1"})),
+            (
+                "POST",
+                f"{POLICIES}mutatingadmissionpolicies",
+                {
+                    "metadata": {"name": "sidecar"},
+                    "spec": {
+                        "reinvocationPolicy": "Never",
+                        "matchConstraints": {
+                            "resourceRules": [
+                                {
+                                    "apiGroups": [""],
+                                    "apiVersions": ["v1"],
+                                    "operations": ["CREATE"],
+                                    "resources": ["pods"],
+                                }
+                            ],
+                            "objectSelector": {"matchLabels": {"policy": "sidecar"}},
+                        },
+                        "mutations": [{"patchType": "JSONPatch", "jsonPatch": {"expression": SIDECAR}}],
+                    },
+                },
+            ),
+            (
+                "POST",
+                f"{POLICIES}mutatingadmissionpolicybindings",
+                {"metadata": {"name": "sidecar"}, "spec": {"policyName": "sidecar"}},
+            ),
+        ],
     ),
     "limits of claims": Case(
         [

@@ -13,7 +13,7 @@ from ctrlruntime.apiserver.interfaces import API, Change, Document
 from ctrlruntime.apiserver.quantity import parse
 
 _AGAIN: Final = 300.0
-"""Seconds after which a quota is counted anew although nothing was freed, as upstream does."""
+"""Seconds after which a quota is counted again although nothing was freed, as upstream does."""
 
 
 class ResourceQuotas:

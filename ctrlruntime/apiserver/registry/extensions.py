@@ -36,7 +36,7 @@ class WriteExtensions:
     escalation_check: EscalationCheck | None = None
     fields: FieldTracker | None = None
     plugins: frozenset[str] = ACTING_PLUGINS
-    """The admission plugins that act; those that are no part of `admission` are done by the writer and by `assignment`."""
+    """The admission plugins that act. The writer and `assignment` do those that `admission` does not have."""
 
     def hook_of(self, resource: Resource) -> Hook:
         """Return what a kind adds to the steps; for most it does nothing."""

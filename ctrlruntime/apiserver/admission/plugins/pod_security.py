@@ -6,7 +6,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Final, cast
+from typing import Final
 
 from ctrlruntime.apiserver import failures
 from ctrlruntime.apiserver.admission.following import follow
@@ -48,12 +48,12 @@ class LevelVersion:
         return f"{self.level}:{'latest' if self.version is None else f'v1.{self.version}'}"
 
     def detail(self, metadata: Document, spec: Document) -> str:
-        """Return what is not allowed, as a request for one Pod is told."""
+        """Return what is not allowed, with what in the Pod is the reason."""
         found = findings(self.level, self.version, metadata, spec)
         return ", ".join(f"{reason} ({detail})" for reason, detail in found)
 
     def reason(self, metadata: Document, spec: Document) -> str:
-        """Return what is not allowed, without what in the Pod is the reason."""
+        """Return what is not allowed."""
         return ", ".join(reason for reason, _ in findings(self.level, self.version, metadata, spec))
 
 
@@ -88,7 +88,7 @@ def _read(labels: Document, mode: str, otherwise: Level, causes: list[StatusCaus
     found = _VERSION.fullmatch(version)
     if found is None and version != "latest":
         causes.append(invalid_value(f"metadata.labels[{version_key}]", version, 'must be "latest" or "v1.x"'))
-    return LevelVersion(cast("Level", level), int(found[1]) if found else None)
+    return LevelVersion(level, int(found[1]) if found else None)
 
 
 class PodSecurity(Plugin):
@@ -143,7 +143,7 @@ class PodSecurity(Plugin):
 
 
 def violations(namespace: str, enforce: LevelVersion, pods: list[Document]) -> list[str]:
-    """Return the warnings that a new level is told of the Pods that are there: Pods with the same reasons together."""
+    """Return the warnings for a new level: one for all Pods with the same reasons (EvaluatePodsInNamespace)."""
     by_reason: defaultdict[str, list[str]] = defaultdict(list)
     for pod in _one_of_each_owner_first(pods)[:_MOST_PODS]:
         reason = enforce.reason(pod["metadata"], spec_of(pod))

@@ -1,6 +1,6 @@
 """What an object counts in a ResourceQuota, and which quotas count it (pkg/quota/v1/evaluator/core and apiserver's pkg/quota/v1).
 
-Pure functions on trees: the plugin charges by them, and `controllers.resourcequotas` counts anew.
+Pure functions on trees: the plugin charges by them, and `controllers.resourcequotas` counts again.
 """
 
 from __future__ import annotations

@@ -76,7 +76,7 @@ class ResourceQuota(Plugin):
             self._put(charge)
 
     def _is_there(self, attributes: AdmissionAttributes) -> bool:
-        """Tell whether a create is about to fail: then it is not charged. kube-apiserver charges it, and counts anew minutes later."""
+        """Tell whether a create is about to fail: then it is not charged. kube-apiserver charges it, and counts again minutes later."""
         resource: Resource = attributes.resource
         key = (attributes.namespace, attributes.name)
         return attributes.operation == "CREATE" and key in self._registry.store.table(*resource.stored_as).records
@@ -149,7 +149,7 @@ def _charge(quota: Document, usage: Amounts, attributes: AdmissionAttributes) ->
 
 
 def _growth(usage: Amounts, before: Amounts) -> dict[str, str]:
-    """Return how much more is used; what is used no more is given back when the quota is counted anew."""
+    """Return how much more is used; what is used no more is given back when the quota is counted again."""
     grown = {name: subtract(text, before.get(name, "0")) for name, text in usage.items()}
     return {name: text if parse(text) > 0 else "0" for name, text in grown.items()}
 
