@@ -8,7 +8,7 @@ from __future__ import annotations
 import copy
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import pytest
@@ -103,14 +103,15 @@ MADE = [
 
 
 async def test_a_controller_counts_what_is_used(server, namespace):
-    def reads(**used: str) -> Callable[[], bool]:
+    def reads(hard: dict[str, str] = HARD, without: Sequence[str] = (), **used: str) -> Callable[[], bool]:
         whole = {name: used.get(name.replace("/", "_").replace(".", "_"), "0") for name in HARD}
-        del whole["count/nothing.example.com"]
         whole["configmaps"] = used.get("configmaps", "1")  # the certificate of the server
+        whole = {name: text for name, text in whole.items() if name not in {*without, "count/nothing.example.com"}}
+        hard = {name: text for name, text in hard.items() if name not in without}
 
         def check() -> bool:
             status = send(server, namespace, ("GET", "v1/resourcequotas/q", None))["object"]["status"]
-            assert status == {"hard": HARD, "used": whole}
+            assert status == {"hard": hard, "used": whole}
             return True
 
         return check
@@ -126,3 +127,6 @@ async def test_a_controller_counts_what_is_used(server, namespace):
     for plural in ("v1/configmaps", "v1/persistentvolumeclaims"):
         assert send(server, namespace, ("DELETE", f"{plural}/a", None))["code"] == 200
     await eventually(reads())
+    hard = {"spec": {"hard": {"pods": "1", "configmaps": None}}}
+    assert send(server, namespace, ("PATCH", "v1/resourcequotas/q", hard))["code"] == 200
+    await eventually(reads(hard={**HARD, "pods": "1"}, without=["configmaps"]))

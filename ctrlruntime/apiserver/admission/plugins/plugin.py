@@ -33,23 +33,17 @@ class Plugin:
     async def mutate(self, attributes: AdmissionAttributes, *, is_again: bool = False) -> Document | None:
         """Act also when the object was changed since: kube-apiserver asks its own plugins again after a webhook's change."""
         del is_again
-        if self._concerns(attributes):
-            self.admit(attributes)
+        self.admit(attributes)
         return None
 
     async def validate(self, attributes: AdmissionAttributes) -> None:
-        if self._concerns(attributes):
-            self.check(attributes)
+        self.check(attributes)
 
     def admit(self, attributes: AdmissionAttributes) -> None:
         """Change the object in place: what a plugin sets need not be read again. Raises: APIStatusError."""
 
     def check(self, attributes: AdmissionAttributes) -> None:
         """Raises: APIStatusError of a denial."""
-
-    def _concerns(self, attributes: AdmissionAttributes) -> bool:
-        resource: Resource = attributes.resource
-        return self.is_wanted(resource.group, resource.plural, attributes.subresource, attributes.operation)
 
 
 def forbidden(attributes: AdmissionAttributes, why: str) -> Forbidden:
