@@ -721,3 +721,79 @@ SECURED: dict[str, Case] = {
         labels(enforce="baseline", enforce_version="v1.20"),
     ),
 }
+
+
+def hard(*names: str, amount: str = "1", **spec: Any) -> Request:
+    wanted = {"metadata": {"name": "q"}, "spec": {"hard": dict.fromkeys(names, amount), **spec}}
+    return dry("POST", QUOTAS, wanted)
+
+
+def selected(*expressions: Body, resource: str = "pods") -> Request:
+    return hard(resource, scopeSelector={"matchExpressions": list(expressions)})
+
+
+def limited(kind: str, **amounts: Body) -> Request:
+    limits = [{"type": kind, **amounts}]
+    return dry("POST", "v1/limitranges", {"metadata": {"name": "l"}, "spec": {"limits": limits}})
+
+
+QUOTA_NAMES = (
+    "hugepages-2Mi requests.hugepages-1Gi requests.storage storage requests.pods limits.gpu requests.example.com/gpu example.com/gpu "
+    "count/widgets.example.com gold.storageclass.storage.k8s.io/requests.storage services.other -bad bad/-name"
+)
+VALIDATED: dict[str, Case] = {
+    "quotas that may not be": Case(
+        [
+            *(hard(name) for name in QUOTA_NAMES.split()),
+            *(hard(name, amount="1500m") for name in ("pods", "cpu", "count/pods", "requests.example.com/gpu")),
+            hard("example.com/gpu", amount="0.1"),
+            hard("cpu", amount="-1"),
+            hard("pods", amount="-1.5"),
+            hard("pods", "cpu", scopes=["BestEffort"]),
+            hard("pods", "requests.storage", scopes=["NotBestEffort", "Terminating"]),
+            hard("pods", scopes=["Other"]),
+            hard("pods", scopes=["BestEffort", "NotBestEffort"]),
+            hard("pods", scopes=["Terminating", "PriorityClass", "NotTerminating"]),
+            hard("pods", scopes=["VolumeAttributesClass"]),
+            hard("count/pods", "requests.storage", scopes=["VolumeAttributesClass"]),
+            hard("ephemeral-storage", scopes=["Terminating"]),
+            selected(scope("Other", "Exists")),
+            selected(scope("Terminating", "In", "x")),
+            selected(scope("PriorityClass", "In")),
+            selected(scope("PriorityClass", "Exists", "x")),
+            selected(scope("PriorityClass", "Odd")),
+            selected(scope("BestEffort", "Exists"), scope("NotBestEffort", "Exists")),
+            selected(scope("PriorityClass", "In", "x"), resource="services"),
+            selected(scope("VolumeAttributesClass", "NotIn", "x"), resource="requests.storage"),
+            dry("PATCH", f"{QUOTAS}/stored", {"spec": {"scopes": ["Terminating"]}}),
+            dry("PATCH", f"{QUOTAS}/stored", {"spec": {"hard": {"pods": "2"}}}),
+            dry("PATCH", f"{QUOTAS}/stored/status", {"status": {"hard": {"bogus": "1"}}}),
+            dry("PATCH", f"{QUOTAS}/stored/status", {"status": {"used": {"pods": "-1"}}}),
+        ],
+        [("POST", QUOTAS, {"metadata": {"name": "stored"}, "spec": {"hard": {"pods": "1"}, "scopes": ["BestEffort"]}})],
+    ),
+    "limit ranges that may not be": Case(
+        [
+            limited("Other", max=CPU),
+            limited("example.com/other", max=CPU),
+            limited("-bad", max=CPU),
+            limited("Pod", default=CPU),
+            limited("Pod", defaultRequest=CPU),
+            limited("Container", max={"pods": "1"}),
+            limited("Container", default={"storage": "1"}),
+            limited("Container", maxLimitRequestRatio={"bogus": "2"}),
+            limited("Container", maxLimitRequestRatio={"cpu": "0.5"}),
+            limited("Container", maxLimitRequestRatio={"cpu": "3"}, min={"cpu": "1"}, max={"cpu": "2"}),
+            limited("Container", maxLimitRequestRatio={"cpu": "2"}, min={"cpu": "1"}, max={"cpu": "2"}),
+            limited("Pod", maxLimitRequestRatio={"cpu": "1.5"}, min={"cpu": "750m"}, max={"cpu": "1"}),
+            limited("Container", min={"cpu": "2"}, max={"cpu": "1"}, default={"cpu": "2"}, defaultRequest={"cpu": "2"}),
+            limited("Container", default={"cpu": "2"}, max={"cpu": "1"}),
+            limited("Container", defaultRequest={"cpu": "2"}, default={"cpu": "1"}),
+            limited("Container", default={"example.com/a": "2"}, defaultRequest={"example.com/a": "1"}),
+            limited("Container", default={"hugepages-2Mi": "2Mi"}, defaultRequest={"hugepages-2Mi": "4Mi"}),
+            limited("PersistentVolumeClaim", max=CPU),
+            limited("PersistentVolumeClaim", min={"storage": "2Gi"}, max={"storage": "1Gi"}),
+            limited("PersistentVolumeClaim", max={"storage": "1Gi"}, default={"storage": "2Gi"}),
+        ]
+    ),
+}

@@ -18,6 +18,7 @@ from plugin_cases import (
     QUOTED,
     RESIZED,
     SECURED,
+    VALIDATED,
     Case,
     Request,
     asking,
@@ -31,7 +32,7 @@ from test_builtin_kinds import normalised
 from ctrlruntime.apiserver import Options
 from ctrlruntime.testing import Environment, eventually
 
-CASES = {**DEFAULTED, **RESIZED, **LIMITED, **QUOTED, **SECURED}
+CASES = {**DEFAULTED, **RESIZED, **LIMITED, **QUOTED, **SECURED, **VALIDATED}
 STRATEGIC = "application/strategic-merge-patch+json"
 _GENERATED = re.compile(r"generated-[a-z0-9]{5}\b")
 
