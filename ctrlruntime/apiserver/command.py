@@ -13,7 +13,7 @@ from typing import NoReturn
 
 from ctrlruntime.apiserver.controllers import ALL
 from ctrlruntime.apiserver.foreground import serve
-from ctrlruntime.apiserver.options import Options
+from ctrlruntime.apiserver.options import ACTING_PLUGINS, Options
 from ctrlruntime.apiserver.server import APIServer
 from ctrlruntime.apiserver.shim.installation import install
 from ctrlruntime.errors import ConfigError
@@ -78,6 +78,15 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument(
         "--pod-ready-delay", type=_seconds, default=0.0, metavar="S", help="seconds until a Pod is Ready (default: 0)"
     )
+    for action in ("enable", "disable"):
+        made.add_argument(
+            f"--{action}-admission-plugins",
+            default="",
+            metavar="NAME,…",
+            help=f"admission plugins to {action}, by kube-apiserver's names. On without it: {', '.join(sorted(ACTING_PLUGINS))}"
+            if action == "disable"
+            else "admission plugins to enable, e.g. ServiceAccount",
+        )
     made.add_argument(
         "--history", type=_number, default=10_000, metavar="N",
         help="number of writes kept for each resource, for watches that resume (default: 10000; fewer cause 410 Expired)",
@@ -89,11 +98,11 @@ def options_from(arguments: argparse.Namespace) -> Options:
     """Return the options of the arguments. Raises: ConfigError."""
     match arguments.controllers:
         case "all":
-            names = None
+            names: tuple[str, ...] | None = None
         case "none":
-            names = []
+            names = ()
         case listed:
-            names = [name.strip() for name in listed.split(",") if name.strip()]
+            names = _listed(listed)
     return Options(
         port=arguments.port,
         data=arguments.data,
@@ -104,6 +113,8 @@ def options_from(arguments: argparse.Namespace) -> Options:
         nodes=not arguments.no_nodes,
         pod_ready_delay=arguments.pod_ready_delay,
         history=arguments.history,
+        disabled_admission=_listed(arguments.disable_admission_plugins),
+        enabled_admission=_listed(arguments.enable_admission_plugins),
     )
 
 
@@ -148,6 +159,10 @@ def _write_programs(arguments: Sequence[str]) -> None:
     names = [path.name for path in install(folder)]
     print(f"wrote {', '.join(names)} to {folder}", file=sys.stderr)  # noqa: T201
     print(f"export KUBEBUILDER_ASSETS={shlex.quote(str(folder.absolute()))}")  # noqa: T201
+
+
+def _listed(text: str) -> tuple[str, ...]:
+    return tuple(name.strip() for name in text.split(",") if name.strip())
 
 
 def _number(text: str) -> int:

@@ -17,16 +17,71 @@ _SERVICE: Final = re.compile(r"[^/:]+/[^/:]+:\d+")
 _ADDRESS: Final = re.compile(r"(\[[^]]+\]|[^/:]+):\d+")
 DEFAULT_ISSUER: Final = "https://kubernetes.default.svc.cluster.local"
 DEFAULT_NETWORK: Final = "10.0.0.0/24"
-ADMISSION_PLUGINS: Final = frozenset(
+ADMISSION_PLUGINS: Final = (
+    "AlwaysAdmit",
+    "NamespaceAutoProvision",
+    "NamespaceLifecycle",
+    "NamespaceExists",
+    "LimitPodHardAntiAffinityTopology",
+    "LimitRanger",
+    "ServiceAccount",
+    "NodeRestriction",
+    "TaintNodesByCondition",
+    "AlwaysPullImages",
+    "ImagePolicyWebhook",
+    "PodSecurity",
+    "PodNodeSelector",
+    "Priority",
+    "DefaultTolerationSeconds",
+    "PodTolerationRestriction",
+    "EventRateLimit",
+    "ExtendedResourceToleration",
+    "DefaultStorageClass",
+    "StorageObjectInUseProtection",
+    "PodGroupProtection",
+    "OwnerReferencesPermissionEnforcement",
+    "PersistentVolumeClaimResize",
+    "RuntimeClass",
+    "CertificateApproval",
+    "CertificateSigning",
+    "ClusterTrustBundleAttest",
+    "CertificateSubjectRestriction",
+    "DefaultIngressClass",
+    "DenyServiceExternalIPs",
+    "PodTopologyLabels",
+    "PodGroupWorkloadExists",
+    "NodeDeclaredFeatureValidator",
+    "JobValidation",
+    "PodResizeValidator",
+    "MutatingAdmissionPolicy",
+    "MutatingAdmissionWebhook",
+    "ValidatingAdmissionPolicy",
+    "ValidatingAdmissionWebhook",
+    "ResourceQuota",
+    "AlwaysDeny",
+)
+"""The plugins of kube-apiserver, in the order in which they act (AllOrderedPlugins in pkg/kubeapiserver/options/plugins.go)."""
+ACTING_PLUGINS: Final = frozenset(
     {
         "NamespaceLifecycle",
+        "LimitRanger",
+        "TaintNodesByCondition",
+        "PodSecurity",
+        "Priority",
+        "DefaultTolerationSeconds",
+        "DefaultStorageClass",
+        "StorageObjectInUseProtection",
+        "PersistentVolumeClaimResize",
+        "RuntimeClass",
+        "DefaultIngressClass",
         "MutatingAdmissionPolicy",
         "MutatingAdmissionWebhook",
         "ValidatingAdmissionPolicy",
         "ValidatingAdmissionWebhook",
-        "ServiceAccount",
+        "ResourceQuota",
     }
 )
+"""Those that this server has and that act unless they are disabled. ServiceAccount acts where it is enabled."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,9 +123,9 @@ class Options:
     service_network: str = DEFAULT_NETWORK
     """The IPv4 network (CIDR) from which Services get their cluster IPs."""
     disabled_admission: Collection[str] = ()
-    """Admission plugins that are disabled, by kube-apiserver's names: only those of ADMISSION_PLUGINS have an effect."""
+    """Admission plugins that are disabled, by kube-apiserver's names: those of ACTING_PLUGINS have an effect."""
     enabled_admission: Collection[str] = ()
-    """Admission plugins that are enabled: only ServiceAccount has an effect; it rejects Pods whose ServiceAccount does not exist."""
+    """Admission plugins that are enabled: ServiceAccount, which rejects Pods whose ServiceAccount does not exist, is off without this."""
     webhook_services: Mapping[str, str] = field(default_factory=dict[str, str])
     """Addresses for webhooks with a Service: `namespace/name:port` to `host:port`. See `APIServer.route_service`."""
     unserved: Collection[str] = ()
@@ -89,6 +144,12 @@ class Options:
     """Number of writes kept for each resource, for watches that resume and lists that continue."""
     bookmark_interval: float = 60.0
     """Seconds between bookmarks on a watch."""
+
+    @property
+    def acting_admission(self) -> frozenset[str]:
+        """The admission plugins that act."""
+        disabled, enabled = frozenset(self.disabled_admission), frozenset(self.enabled_admission)
+        return (ACTING_PLUGINS - disabled) | (enabled & {*ACTING_PLUGINS, "ServiceAccount"})
 
     def __post_init__(self) -> None:
         if not 0 <= self.port <= 65535:
@@ -110,6 +171,10 @@ class Options:
                 raise ConfigError(
                     f"webhook_services: expected 'namespace/name:port' to 'host:port', got {service!r} to {address!r}"
                 )
+        for name in (*self.disabled_admission, *self.enabled_admission):
+            if name not in ADMISSION_PLUGINS:
+                known = ", ".join(sorted(ADMISSION_PLUGINS))
+                raise ConfigError(f"admission plugin {name} does not exist. Use one of {known}")
         if self.history < 1:
             raise ConfigError(f"history must be at least 1, not {self.history}")
         if not self.event_ttl > 0:

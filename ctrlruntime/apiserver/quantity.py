@@ -40,6 +40,12 @@ def add(first: str, second: str) -> str:
     return _written(_EXACT.add(value, more), suffix if value else other)
 
 
+def subtract(first: str, second: str) -> str:
+    """Return a difference, written in the form of the first that is not zero (Sub in the same file). Raises: ValueError."""
+    (value, suffix), (less, other) = _parts(first), _parts(second)
+    return _written(_EXACT.subtract(value, less), suffix if value else other)
+
+
 def rounded_up(text: str) -> str:
     """Return the quantity without parts of a thousandth, which are rounded away from zero. Raises: ValueError."""
     value, suffix = _parts(text)

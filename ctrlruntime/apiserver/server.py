@@ -20,6 +20,7 @@ from aiohttp import web
 from typing_extensions import override
 
 from ctrlruntime.apiserver.admission import AdmissionChain, MutatingPolicies, ValidatingPolicies, WebhookAdmission
+from ctrlruntime.apiserver.admission.plugins import PLUGINS
 from ctrlruntime.apiserver.apply import ManagedFieldsTracker
 from ctrlruntime.apiserver.authentication import AccountTokens, Authenticator
 from ctrlruntime.apiserver.authorization import MASTERS, RBAC, AuthorizationAttributes, Escalation, User, bootstrap
@@ -27,9 +28,9 @@ from ctrlruntime.apiserver.containers import Containers
 from ctrlruntime.apiserver.discovery import Discovery
 from ctrlruntime.apiserver.faults import Faults
 from ctrlruntime.apiserver.http.application import BODY_LIMIT, Application
-from ctrlruntime.apiserver.interfaces import Controller, Document
+from ctrlruntime.apiserver.interfaces import Admission, Controller, Document
 from ctrlruntime.apiserver.interfaces import UserIdentity as Caller
-from ctrlruntime.apiserver.options import Options, TokenUser
+from ctrlruntime.apiserver.options import ADMISSION_PLUGINS, Options, TokenUser
 from ctrlruntime.apiserver.registry import Registry, WriteOptions
 from ctrlruntime.apiserver.registry.apiservices import APIServices
 from ctrlruntime.apiserver.registry.conditions import Conditions
@@ -71,8 +72,7 @@ class APIServer:
         self._fields = self.registry.extensions.fields = ManagedFieldsTracker(self.registry)
         self.registry.leave_out(self.options.unserved)
         self.registry.extensions.addresses.network = ipaddress.IPv4Network(self.options.service_network)
-        self.registry.extensions.checks_namespaces = "NamespaceLifecycle" not in self.options.disabled_admission
-        self.registry.extensions.needs_accounts = "ServiceAccount" in self.options.enabled_admission
+        self.registry.extensions.plugins = self.options.acting_admission
         self._api_services = APIServices(self.registry)
         self._conditions = Conditions(self.registry)
         self._webhooks = WebhookClient(self.options.webhook_services)
@@ -354,23 +354,30 @@ class APIServer:
         self._tasks.append(asyncio.create_task(self._rbac.run(), name="rbac"))
 
     def _admission_follows(self) -> None:
-        disabled = self.options.disabled_admission
+        acting = self.options.acting_admission
         decide = self._decide if self.options.authorization == "rbac" else None
         webhooks = WebhookAdmission(
             self.registry,
             self._webhooks,
-            mutates="MutatingAdmissionWebhook" not in disabled,
-            validates="ValidatingAdmissionWebhook" not in disabled,
+            mutates="MutatingAdmissionWebhook" in acting,
+            validates="ValidatingAdmissionWebhook" in acting,
             decide=decide,
         )
         webhooks.follow()
         mutating = MutatingPolicies(self.registry, self._fields.type_of, decide=decide)
-        if "MutatingAdmissionPolicy" not in disabled:
+        if "MutatingAdmissionPolicy" in acting:
             mutating.follow()
         validating = ValidatingPolicies(self.registry, decide=decide)
-        if "ValidatingAdmissionPolicy" not in disabled:
+        if "ValidatingAdmissionPolicy" in acting:
             validating.follow()
-        self.registry.extensions.admission = AdmissionChain((mutating, validating, webhooks))
+        made: dict[str, Admission] = {
+            "MutatingAdmissionPolicy": mutating,
+            "ValidatingAdmissionPolicy": validating,
+            "ValidatingAdmissionWebhook": webhooks,  # of both kinds
+            **{name: plugin(self.registry) for name, plugin in PLUGINS.items() if name in acting},
+        }
+        chain = AdmissionChain([made[name] for name in ADMISSION_PLUGINS if name in made])
+        self.registry.extensions.admission = chain
 
     def _decide(self, user: Caller | None, asked: Mapping[str, str]) -> tuple[bool, str]:
         """Answer what a condition of a webhook asks the authorizer."""

@@ -73,7 +73,7 @@ def check(texts: Iterable[tuple[str, str]], *, optional: Container[str] = ()) ->
 def check_documents(documents: Iterable[tuple[str, Any]], *, optional: Container[str] = ()) -> Checked:
     """Check manifests as `check` does, given as pairs of a file's name and a document."""
     registry = Registry(Store())
-    registry.extensions.checks_namespaces = False
+    registry.extensions.plugins -= {"NamespaceLifecycle"}
     checked = Checked()
     found = [(name, tree) for name, document in documents for tree in opened([document])]
     # Definitions first: objects of their kinds may stand before them.

@@ -3,6 +3,8 @@
 import asyncio
 from contextlib import asynccontextmanager
 
+from ctrlruntime.apiserver.admission import AdmissionChain
+from ctrlruntime.apiserver.admission.plugins import PLUGINS
 from ctrlruntime.apiserver.controllers import build
 from ctrlruntime.apiserver.registry import Registry
 from ctrlruntime.apiserver.storage import Store
@@ -53,6 +55,7 @@ def is_ready(pod) -> bool:
 @asynccontextmanager
 async def cluster(names=None, **options):
     registry = Registry(Store())
+    registry.extensions.admission = AdmissionChain([plugin(registry) for plugin in PLUGINS.values()])
     async with asyncio.TaskGroup() as tasks:
         await registry.create("", "namespaces", "", {"metadata": {"name": "default"}})
         running = [tasks.create_task(controller.run(registry)) for controller in build(names, **options)]

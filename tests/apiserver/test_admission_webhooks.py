@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import base64
+import json
 
 import pytest
 from webhook_receiver import WebhookReceiver
@@ -174,6 +175,23 @@ def test_a_webhook_of_a_plugin_that_is_off_is_not_called(receiver, make):
 
         api.close()
     assert code == 201
+
+
+def test_a_container_that_a_webhook_adds_gets_the_default_limits(api, ns, receiver, hooks):
+    """kube-apiserver asks its own plugins again after a webhook has changed the object."""
+    sidecar = [{"op": "add", "path": "/spec/containers/-", "value": {"name": "side", "image": "s"}}]
+    patch = base64.b64encode(json.dumps(sidecar).encode()).decode()
+    answer = {"allowed": True, "patchType": "JSONPatch", "patch": patch}
+    receiver.answers[hooks(MUTATING, "side", resources=["pods"])] = lambda _: answer
+    limits = {"limits": [{"type": "Container", "default": {"cpu": "2"}}]}
+    api.made(f"/api/v1/{ns}/limitranges", {"metadata": {"name": "l"}, "spec": limits})
+
+    spec = {"containers": [{"name": "c", "image": "i"}]}
+    made = api.made(f"/api/v1/{ns}/pods", {"metadata": {"name": "p"}, "spec": spec})
+
+    asked = [one["resources"] for one in made["spec"]["containers"]]
+    assert asked == [{"limits": {"cpu": "2"}, "requests": {"cpu": "2"}}] * 2
+    assert made["metadata"]["annotations"]["kubernetes.io/limit-ranger"].endswith("cpu limit for container side")
 
 
 def test_a_reset_forgets_webhooks(receiver, make):

@@ -4,6 +4,7 @@ import random
 import pytest
 from controllers_cluster import cluster, deployment, pod
 
+from ctrlruntime.apiserver.options import ACTING_PLUGINS
 from ctrlruntime.apiserver.quantity import canonical, parse
 from ctrlruntime.apiserver.registry.assignment import assign
 from ctrlruntime.apiserver.registry.defaults import default
@@ -403,13 +404,13 @@ async def test_new_node_is_tainted_and_new_namespace_has_its_finalizer(api):
 async def test_update_does_not_bring_back_what_create_gave(api):
     document = {"metadata": {"name": "n"}, "spec": {}}
 
-    assign("", "Node", document, api, old={"spec": {}})
+    assign("", "Node", document, api, ACTING_PLUGINS, old={"spec": {}})
 
     assert document["spec"] == {}
 
 
 async def test_a_pod_needs_its_account_when_the_plugin_is_on(api):
-    api.extensions.needs_accounts = True
+    api.extensions.plugins |= {"ServiceAccount"}
     wanted = {"containers": [{"name": "c", "image": "i"}]}
 
     with pytest.raises(Forbidden, match='error looking up service account default/default: serviceaccount "default"'):

@@ -134,20 +134,31 @@ def test_help_says_what_every_flag_does(capsys):
 def test_the_flags_become_options():
     given = "--kubeconfig k --port 1 --data d --admin-token t --authorization always-allow --controllers job,kubelet"
     given += " --no-workloads --no-nodes --pod-ready-delay 1.5 --history 7"
+    given += " --enable-admission-plugins ServiceAccount --disable-admission-plugins Priority,LimitRanger"
 
     assert options_from(parser().parse_args(given.split())) == Options(
         port=1,
         data="d",
         admin_token="t",
         authorization="always-allow",
-        controllers=["job", "kubelet"],
+        controllers=("job", "kubelet"),
         workloads=False,
         nodes=False,
         pod_ready_delay=1.5,
         history=7,
+        enabled_admission=("ServiceAccount",),
+        disabled_admission=("Priority", "LimitRanger"),
     )
     assert options_from(parser().parse_args(["--kubeconfig", "k"])) == Options()
-    assert options_from(parser().parse_args(["--kubeconfig", "k", "--controllers", "none"])).controllers == []
+    assert options_from(parser().parse_args(["--kubeconfig", "k", "--controllers", "none"])).controllers == ()
+
+
+@pytest.mark.parametrize("action", ["enable", "disable"])
+def test_an_unknown_admission_plugin_is_named_with_those_there_are(action):
+    given = ["--kubeconfig", "k", f"--{action}-admission-plugins", "Priority,Priorities"]
+
+    with pytest.raises(ConfigError, match=r"plugin Priorities does not exist. Use one of AlwaysAdmit, .*, Priority, "):
+        options_from(parser().parse_args(given))
 
 
 def test_data_of_the_command_outlives_it_with_its_address_and_its_token(tmp_path):

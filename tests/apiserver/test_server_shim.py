@@ -221,6 +221,7 @@ def test_further_flags_with_an_effect(files):
         ("--tls-cert-file=x", "require each other"),
         ("--authorization-mode=Rbac", "mode Rbac does not exist"),
         ("--bind-address=localhost", "is not an IP address"),
+        ("--disable-admission-plugins=Priorities", "plugin Priorities does not exist. Use one of AlwaysAdmit, "),
         ("--service-cluster-ip-range=10.0.0.0/33", "is not an IPv4 network"),
         ("-v=high", 'invalid argument "high"'),
     ],

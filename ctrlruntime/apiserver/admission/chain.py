@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ctrlruntime.apiserver.interfaces import Admission, AdmissionAttributes, Document, Operation
+from ctrlruntime.apiserver.interfaces import Admission, AdmissionAttributes, Document, Operation, Served
 
 
 class AdmissionChain:
@@ -21,19 +21,27 @@ class AdmissionChain:
         """Return the changed object. A plugin is asked again, once, when another one has changed the object after it."""
         changed: Document | None = None
         missed: set[Admission] = set()
+        plugins = self._wanting(attributes)
         for is_second in (is_again, True):
-            for index, plugin in enumerate(self._plugins):
+            for index, plugin in enumerate(plugins):
                 if is_second and plugin not in missed:
                     continue
                 found = await plugin.mutate(attributes, is_again=is_second)
                 if found is not None:
                     changed, attributes = found, replace(attributes, object=found)
-                    missed.update(self._plugins[index + 1 :] if is_second else self._plugins[:index])
+                    missed.update(plugins[index + 1 :] if is_second else plugins[:index])
+            if not missed:
+                break
         return changed
 
     async def validate(self, attributes: AdmissionAttributes) -> None:
-        for plugin in self._plugins:
+        for plugin in self._wanting(attributes):
             await plugin.validate(attributes)
+
+    def _wanting(self, attributes: AdmissionAttributes) -> list[Admission]:
+        resource: Served = attributes.resource
+        group, plural, part, operation = resource.group, resource.plural, attributes.subresource, attributes.operation
+        return [plugin for plugin in self._plugins if plugin.is_wanted(group, plural, part, operation)]
 
 
 __all__ = ["AdmissionChain"]

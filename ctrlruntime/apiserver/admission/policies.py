@@ -20,7 +20,7 @@ from ctrlruntime.apiserver.admission.webhooks import Match, read_match
 from ctrlruntime.apiserver.interfaces import NAMESPACES, AdmissionAttributes, Document, Operation
 from ctrlruntime.apiserver.registry.expressions import May, Scope, Variables, all_hold
 from ctrlruntime.apiserver.registry.resources import Resource
-from ctrlruntime.apiserver.storage import Store
+from ctrlruntime.apiserver.storage import Key, Store
 from ctrlruntime.errors import APIStatusError
 from ctrlruntime.selector import from_label_selector
 
@@ -131,8 +131,8 @@ class PolicyTable(Generic[_Part]):
         self._read_parts = read_parts
         self._decide = decide or (lambda _user, _asked: (True, ""))
         self._matcher = Matcher(kinds)
-        self._policies: dict[str, Policy[_Part]] = {}
-        self._bindings: dict[str, Binding] = {}
+        self._policies: dict[Key, Policy[_Part]] = {}
+        self._bindings: dict[Key, Binding] = {}
         self._bound: dict[str, list[Binding]] = {}
         """The bindings of each policy; both in the order of their names."""
         self._wanted: dict[tuple[str, str, str, Operation], bool] = {}
@@ -140,8 +140,8 @@ class PolicyTable(Generic[_Part]):
     def follow(self) -> None:
         """Act on what is in the store, and on each change of it from now on."""
         store, bindings = self._kinds.store, f"{self._plural.removesuffix('ies')}ybindings"
-        follow(store, self._plural, self._policies, self._read, self._wanted.clear)
-        follow(store, bindings, self._bindings, _read_binding, self._bind)
+        follow(store.table(GROUP, self._plural), self._policies, self._read, self._wanted.clear)
+        follow(store.table(GROUP, bindings), self._bindings, _read_binding, self._bind)
 
     def is_wanted(self, group: str, plural: str, subresource: str, operation: Operation) -> bool:
         if not self._policies or not self._bindings:
@@ -160,7 +160,7 @@ class PolicyTable(Generic[_Part]):
     def selected(self, attributes: AdmissionAttributes) -> Iterator[Selected[_Part]]:
         """Yield what is for a request, in the order of names. Raises: NotFound without the namespace."""
         for name, bindings in self._bound.items():
-            policy = self._policies.get(name)
+            policy = self._policies.get(("", name))
             resource = self._matcher.match(policy.match, attributes) if policy is not None else None
             if policy is None or resource is None:
                 continue

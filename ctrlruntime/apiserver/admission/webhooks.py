@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from ctrlruntime.apiserver.admission.following import GROUP, follow
 from ctrlruntime.apiserver.interfaces import AdmissionAttributes, Document, Operation, Served
-from ctrlruntime.apiserver.storage import Store
+from ctrlruntime.apiserver.storage import Key, Store
 from ctrlruntime.apiserver.webhook_client import Endpoint, endpoint_of
 from ctrlruntime.selector import LabelSelector, from_label_selector
 
@@ -162,7 +162,7 @@ class Webhooks:
         self._plurals = [plural for plural, is_on in ((MUTATING, mutates), (VALIDATING, validates)) if is_on]
         self._equivalents = equivalents
         """The (group, plural) pairs under which the same objects are served, e.g. of events."""
-        self._by_name: dict[str, dict[str, tuple[Webhook, ...]]] = {MUTATING: {}, VALIDATING: {}}
+        self._by_name: dict[str, dict[Key, tuple[Webhook, ...]]] = {MUTATING: {}, VALIDATING: {}}
         self.mutating: tuple[Webhook, ...] = ()
         self.validating: tuple[Webhook, ...] = ()
         self._wanted: dict[tuple[str, str, str, Operation], bool] = {}
@@ -170,7 +170,7 @@ class Webhooks:
     def follow(self, store: Store) -> None:
         """Read the configurations that are there, and each one that is written from now on."""
         for plural in self._plurals:
-            follow(store, plural, self._by_name[plural], read_configuration, self._order)
+            follow(store.table(GROUP, plural), self._by_name[plural], read_configuration, self._order)
 
     def wants(self, group: str, plural: str, subresource: str, operation: Operation) -> bool:
         """Tell whether a webhook might be called; False is certain."""

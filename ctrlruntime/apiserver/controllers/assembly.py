@@ -22,6 +22,7 @@ from ctrlruntime.apiserver.controllers.nodes import Nodes, Scheduler
 from ctrlruntime.apiserver.controllers.objects import Now, utc_now
 from ctrlruntime.apiserver.controllers.provisioner import Provisioner
 from ctrlruntime.apiserver.controllers.replicasets import ReplicaSets
+from ctrlruntime.apiserver.controllers.resourcequotas import ResourceQuotas
 from ctrlruntime.apiserver.controllers.roles import RoleAggregation
 from ctrlruntime.apiserver.controllers.signing import RequestSigning, Sign
 from ctrlruntime.apiserver.controllers.statefulsets import StatefulSets
@@ -43,6 +44,7 @@ SYSTEM: Final = (
     "persistentvolume-protection",
     "volumeattributesclass-protection",
     "csrsigning",
+    "resourcequota",
     "event-ttl",
 )
 WORKLOADS: Final = (
@@ -98,6 +100,7 @@ def build(
         "persistentvolumeclaim-protection": ClaimProtection,
         "persistentvolume-protection": VolumeProtection,
         "volumeattributesclass-protection": AttributesClassProtection,
+        "resourcequota": lambda: ResourceQuotas(lambda: now().timestamp()),
         "event-ttl": lambda: EventExpiry(now, ttl=event_ttl),
         "deployment": lambda: Deployments(now),
         "replicaset": lambda: ReplicaSets(now),

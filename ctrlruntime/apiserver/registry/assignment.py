@@ -5,6 +5,7 @@ Takes the stored form of an object that was defaulted and changes it in place; i
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Final
 
 from ctrlruntime.apiserver import failures
@@ -21,10 +22,12 @@ from ctrlruntime.apiserver.registry.workload_defaults import TEMPLATE_GENERATION
 _OTHER_OVERHEAD: Final = "pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead"
 
 
-def assign(group: str, kind: str, document: Document, api: API, *, old: Document | None = None) -> None:
+def assign(
+    group: str, kind: str, document: Document, api: API, plugins: Collection[str], *, old: Document | None = None
+) -> None:
     """Set what admission plugins and the strategy of a kind set, before validation; metadata.uid must be set.
 
-    `old` is the stored object when this is an update.
+    `plugins` are the names of the admission plugins that act; `old` is the stored object when this is an update.
 
     Raises:
         Forbidden: what a Pod asks for is not there or not its to ask (priority, runtime class).
@@ -33,23 +36,18 @@ def assign(group: str, kind: str, document: Document, api: API, *, old: Document
     """
     match (group, kind):
         case ("", "Pod"):
-            _assign_pod(document, api, old)
+            _assign_pod(document, api, plugins, old)
         case ("", "Service"):
             services.prepare(document, old)
         case ("", "Namespace") if old is None:
             ensure_spec(document).setdefault("finalizers", ["kubernetes"])
-        case ("", "Node") if old is None:
+        case ("", "Node") if old is None and "TaintNodesByCondition" in plugins:
             _assign_node(document)
         case ("", "PersistentVolumeClaim"):
             settle_data_source(ensure_spec(document), spec_of(old))
-            if old is None:
-                _protect(document, "kubernetes.io/pvc-protection")
         case ("", "PersistentVolume") if old is None:
-            _protect(document, "kubernetes.io/pv-protection")
             moment = document["metadata"].get("creationTimestamp")
             document.setdefault("status", {}).setdefault("lastPhaseTransitionTime", moment)
-        case ("storage.k8s.io", "VolumeAttributesClass") if old is None:
-            _protect(document, "kubernetes.io/vac-protection")
         case ("resource.k8s.io", "ResourceClaim" | "ResourceClaimTemplate") if old is None:
             _confirm_admin_access(kind, document, api)
         case ("autoscaling", "HorizontalPodAutoscaler") if old is None:
@@ -77,21 +75,31 @@ def confirm_account(document: Document, api: API) -> None:
         raise _forbidden_pod(document, why)
 
 
-def _assign_pod(document: Document, api: API, old: Document | None) -> None:
-    """What the admission plugins Priority, RuntimeClass and DefaultTolerationSeconds do."""
+def _assign_pod(document: Document, api: API, plugins: Collection[str], old: Document | None) -> None:
+    """Do what the admission plugins Priority, DefaultTolerationSeconds and RuntimeClass do."""
     spec = ensure_spec(document)
-    if old is None:
-        _assign_priority(document, spec, api)
-    else:
-        for name in ("priority", "preemptionPolicy"):
-            if name in spec_of(old):
-                put(spec, name, spec_of(old)[name])
+    if "Priority" in plugins:
+        if old is None:
+            _assign_priority(document, spec, api)
+        else:
+            _keep_priority(spec, spec_of(old))
+    if "DefaultTolerationSeconds" in plugins:
+        _assign_tolerations(spec)
+    if old is None and "RuntimeClass" in plugins:
+        _assign_runtime(document, spec, api)
+
+
+def _keep_priority(spec: Document, before: Document) -> None:
+    for name in ("priority", "preemptionPolicy"):
+        if name in before:
+            put(spec, name, before[name])
+
+
+def _assign_tolerations(spec: Document) -> None:
     tolerations: list[Document] = spec.setdefault("tolerations", [])
     for key in ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"):
         if not any(_tolerates(toleration, key) for toleration in tolerations):
             tolerations.append({"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300})
-    if old is None:
-        _assign_runtime(document, spec, api)
 
 
 def _assign_runtime(document: Document, spec: Document, api: API) -> None:
@@ -111,7 +119,9 @@ def _assign_runtime(document: Document, spec: Document, api: API) -> None:
     if wanted:
         spec["nodeSelector"] = {**selector, **wanted}
     if scheduling:
-        spec["tolerations"] = _without_contained([*spec["tolerations"], *(scheduling.get("tolerations") or ())])
+        spec["tolerations"] = _without_contained(
+            [*(spec.get("tolerations") or ()), *(scheduling.get("tolerations") or ())]
+        )
 
 
 def _runtime_of(document: Document, spec: Document, api: API) -> tuple[Document | None, Document]:
@@ -210,13 +220,6 @@ def _assign_node(document: Document) -> None:
     key = "node.kubernetes.io/not-ready"
     if not any(taint.get("key") == key and taint.get("effect") == "NoSchedule" for taint in taints):
         taints.append({"key": key, "effect": "NoSchedule"})
-
-
-def _protect(document: Document, finalizer: str) -> None:
-    """What the admission plugin StorageObjectInUseProtection does."""
-    finalizers: list[str] = document["metadata"].setdefault("finalizers", [])
-    if finalizer not in finalizers:
-        finalizers.append(finalizer)
 
 
 def _confirm_admin_access(kind: str, document: Document, api: API) -> None:

@@ -64,9 +64,9 @@ class Creation:
         strategy = strategy_of(*resource.stored_as, is_custom=resource.is_custom)
         if not resource.is_custom and resource.stored_as == PODS:
             # What the built-in admission plugins set (priority, tolerations) stands when the webhooks look.
-            if self._extensions.needs_accounts:
+            if "ServiceAccount" in self._extensions.plugins:
                 confirm_account(document, self._api)
-            assign(resource.group, resource.kind, document, self._api)
+            assign(resource.group, resource.kind, document, self._api, self._extensions.plugins)
         if resource.stored_as == signing_requests.REQUESTS and options.user is not None:
             signing_requests.stamp(document, options.user)
         return Pending(resource, strategy, self._store.table(*resource.stored_as), options, document)
@@ -86,11 +86,11 @@ class Creation:
             pending.options.warnings.extend(adopt_app_armor(document))
         restore_defaults(resource, document)
         if not resource.is_custom and not is_pod:
-            assign(resource.group, resource.kind, document, self._api)
+            assign(resource.group, resource.kind, document, self._api, self._extensions.plugins)
         hook = self._extensions.hook_of(resource)
         hook.prepare(document, None)
         validate_object(pending, hook)
-        if is_pod:
+        if is_pod and "RuntimeClass" in self._extensions.plugins:
             confirm_overhead(document, self._api)
 
     def store(self, pending: Pending) -> Written:
@@ -129,7 +129,7 @@ class Creation:
         return name
 
     def _check_namespace(self, resource: Resource, metadata: Document) -> None:
-        if not resource.namespaced or not self._extensions.checks_namespaces:
+        if not resource.namespaced or "NamespaceLifecycle" not in self._extensions.plugins:
             return
         namespace: str = metadata["namespace"]
         record = self._store.table(*NAMESPACES).records.get(("", namespace))

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from ctrlruntime.apiserver.interfaces import Admission, Change, Document, FieldTracker, Operation
+from ctrlruntime.apiserver.options import ACTING_PLUGINS
 from ctrlruntime.apiserver.registry.resources import Resource
 from ctrlruntime.apiserver.registry.services import ServiceAddresses
 from ctrlruntime.apiserver.registry.writes import EscalationCheck, Hook, Pending, WriteOptions
@@ -34,10 +35,8 @@ class WriteExtensions:
     admission: Admission | None = None
     escalation_check: EscalationCheck | None = None
     fields: FieldTracker | None = None
-    checks_namespaces: bool = True
-    """Whether an object's namespace must be there and not be going (the admission plugin NamespaceLifecycle)."""
-    needs_accounts: bool = False
-    """Whether a new Pod's ServiceAccount must be there (the admission plugin ServiceAccount)."""
+    plugins: frozenset[str] = ACTING_PLUGINS
+    """The admission plugins that act. The writer and `assignment` do those that `admission` does not have."""
 
     def hook_of(self, resource: Resource) -> Hook:
         """Return what a kind adds to the steps; for most it does nothing."""

@@ -31,7 +31,7 @@ from ctrlruntime.apiserver.registry.values import (
 from ctrlruntime.errors import StatusCause
 
 _OF_CONTAINERS: Final = ("cpu", "memory", "ephemeral-storage")
-_OF_QUOTAS: Final = frozenset(
+STANDARD_RESOURCES: Final = frozenset(
     {
         *_OF_CONTAINERS,
         *(f"{side}.{name}" for side in ("requests", "limits") for name in _OF_CONTAINERS),
@@ -54,23 +54,25 @@ _NameRule: TypeAlias = Callable[[str, str], Iterator[StatusCause]]
 
 def resource_name_causes(name: str, path: str, what: str) -> Iterator[StatusCause]:
     """The name of a resource amount (validateContainerResourceName in pkg/apis/core/validation/validation.go)."""
-    yield from _any_name_causes(name, path)
+    yield from any_name_causes(name, path)
     if is_huge_pages(name) or name in _OF_CONTAINERS:
         return
     if "/" not in name:
         yield invalid_value(path, name, f"must be a standard resource for {what}")
-    elif not is_native(name) and not _is_extended(name):
+    elif not is_native(name) and not is_extended(name):
         yield invalid_value(path, name, "doesn't follow extended resource name standard")
 
 
-def _any_name_causes(name: str, path: str) -> Iterator[StatusCause]:
+def any_name_causes(name: str, path: str) -> Iterator[StatusCause]:
     if key_problems(name):
         yield from qualified_name_causes(name, path)
-    elif "/" not in name and name not in _OF_QUOTAS and not name.removeprefix("requests.").startswith(HUGE_PAGES):
+    elif (
+        "/" not in name and name not in STANDARD_RESOURCES and not name.removeprefix("requests.").startswith(HUGE_PAGES)
+    ):
         yield invalid_value(path, name, "must be a standard resource type or fully qualified")
 
 
-def _is_extended(name: str) -> bool:
+def is_extended(name: str) -> bool:
     return not is_native(name) and not name.startswith("requests.") and not key_problems(f"requests.{name}")
 
 
@@ -170,7 +172,7 @@ def _too_small_causes(spec: Document, path: str, side: str, counts: Callable[[st
 
 
 def _pod_name_causes(name: str, path: str) -> Iterator[StatusCause]:
-    found = list(_any_name_causes(name, path))
+    found = list(any_name_causes(name, path))
     yield from found
     if not found and not is_of_pods(name):
         yield not_supported(path, name, ("cpu", HUGE_PAGES, "memory"))
@@ -194,7 +196,7 @@ def _value_causes(name: str, text: str, path: str) -> Iterator[StatusCause]:
     value = parse(text)
     if value < 0:
         yield invalid_value(path, text, NON_NEGATIVE)
-    if _is_extended(name) and value % 1:
+    if is_extended(name) and value % 1:
         yield invalid_value(path, canonical(text), "must be an integer")
     if is_huge_pages(name) and not _is_multiple(name, text):
         yield invalid_value(path, text, f"{text} is not positive integer multiple of {name}")

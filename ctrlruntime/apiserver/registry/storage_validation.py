@@ -7,12 +7,10 @@ from __future__ import annotations
 import base64
 import binascii
 import json
-import re
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 from ctrlruntime.apiserver.failures import (
-    duplicate,
     forbidden_field,
     invalid_value,
     not_supported,
@@ -20,12 +18,11 @@ from ctrlruntime.apiserver.failures import (
     too_long,
 )
 from ctrlruntime.apiserver.interfaces import Document
-from ctrlruntime.apiserver.quantity import canonical, parse
+from ctrlruntime.apiserver.quantity import parse
 from ctrlruntime.apiserver.registry.pod_placement import node_selector_causes, toleration_causes
-from ctrlruntime.apiserver.registry.pod_resources import overhead_causes, resource_name_causes
+from ctrlruntime.apiserver.registry.pod_resources import overhead_causes
 from ctrlruntime.apiserver.registry.pod_warnings import claim_spec_warnings, source_warnings
 from ctrlruntime.apiserver.registry.values import (
-    NON_NEGATIVE,
     choice_causes,
     config_key_causes,
     immutable_causes,
@@ -58,17 +55,6 @@ _VOLUME_PLUGINS: Final = frozenset(
         "quobyte", "rbd", "scaleIO", "storageos", "vsphereVolume",
     }
 )  # fmt: skip
-_QUOTA_RESOURCES: Final = frozenset(
-    {
-        "cpu", "memory", "ephemeral-storage", "requests.cpu", "requests.memory", "requests.storage",
-        "requests.ephemeral-storage", "limits.cpu", "limits.memory", "limits.ephemeral-storage", "pods", "resourcequotas",
-        "services", "replicationcontrollers", "secrets", "persistentvolumeclaims", "configmaps", "services.nodeports",
-        "services.loadbalancers",
-    }
-)  # fmt: skip
-_COUNTED: Final = frozenset(name for name in _QUOTA_RESOURCES if "cpu" not in name and "mem" not in name) - {
-    "requests.storage", "ephemeral-storage", "requests.ephemeral-storage", "limits.ephemeral-storage",
-}  # fmt: skip
 _EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 _REDACTED: Final = "<secret contents redacted>"
 
@@ -382,73 +368,6 @@ def runtime_class_causes(document: Document, old: Document | None) -> Iterator[S
     for index, toleration in enumerate(scheduling.get("tolerations") or ()):
         yield from toleration_causes(toleration, f"scheduling.tolerations[{index}]")
     yield from immutable_causes(document, old, "handler")
-
-
-def quota_causes(document: Document, _: Document | None) -> Iterator[StatusCause]:
-    spec = spec_of(document)
-    for name, text in (spec.get("hard") or {}).items():
-        where = f"spec.hard[{name}]"
-        yield from qualified_name_causes(name, where)
-        if "/" not in name and name not in _QUOTA_RESOURCES and not name.startswith(("requests.", "limits.")):
-            if re.fullmatch(r"[-.\w]+", name):
-                yield invalid_value(where, name, "must be a standard resource type or fully qualified")
-            yield invalid_value(where, name, "must be a standard resource for quota")
-        if parse(text) < 0:
-            yield invalid_value(where, text, NON_NEGATIVE)
-        elif (name in _COUNTED or name.startswith("count/")) and parse(text) % 1:
-            yield invalid_value(where, canonical(text), "must be an integer")
-
-
-_AMOUNTS: Final = ("max", "min", "default", "defaultRequest", "maxLimitRequestRatio")
-
-
-def limit_range_causes(document: Document, _: Document | None) -> Iterator[StatusCause]:
-    seen: set[str] = set()
-    for index, item in enumerate(spec_of(document).get("limits") or ()):
-        where, kind = f"spec.limits[{index}]", item.get("type", "")
-        if kind not in {"Container", "Pod", "PersistentVolumeClaim"} and "/" not in kind:
-            yield invalid_value(f"{where}.type", kind, "must be a standard limit type or fully qualified")
-        if kind in seen:
-            yield duplicate(f"{where}.type", kind)
-        seen.add(kind)
-        yield from _limit_causes(item, where, kind)
-
-
-def _limit_causes(item: Document, path: str, kind: str) -> Iterator[StatusCause]:
-    amounts = {side: item.get(side) or {} for side in _AMOUNTS}
-    for side in ("max", "min"):
-        for name in amounts[side] if kind != "PersistentVolumeClaim" else ():
-            yield from resource_name_causes(name, f"{path}.{side}[{name}]", "containers")
-    for side in ("default", "defaultRequest"):
-        if kind == "Pod" and amounts[side]:
-            yield forbidden_field(f"{path}.{side}", "may not be specified when `type` is 'Pod'")
-    if kind == "PersistentVolumeClaim" and not {"storage"} & (amounts["min"].keys() | amounts["max"].keys()):
-        text = "either minimum or maximum storage value is required, but neither was provided"
-        yield required(f"{path}.limits", text)
-    for name in dict.fromkeys(name for side in amounts.values() for name in side):
-        yield from _ordered_causes(amounts, name, path, has_defaults=kind == "Container")
-
-
-def _ordered_causes(amounts: dict[str, Document], name: str, path: str, *, has_defaults: bool) -> Iterator[StatusCause]:
-    """Each amount stands in order: minimum, default request, default, maximum."""
-    rules = [("min", "max", "min", "min value {0} is greater than max value {1}", "{0}")]
-    if has_defaults:
-        rules += [
-            ("min", "defaultRequest", "defaultRequest", "min value {0} is greater than default request value {1}", "{1}"),
-            ("defaultRequest", "max", "defaultRequest", "default request value {0} is greater than max value {1}", "{0}"),
-            ("defaultRequest", "default", "defaultRequest",
-             "default request value {0} is greater than default limit value {1}", "{0}"),
-            ("min", "default", "default", "min value {0} is greater than default value {1}", "{0}"),
-            ("default", "max", "default", "default value {0} is greater than max value {1}", "{1}"),
-        ]  # fmt: skip
-    for low, high, field, text, shown in rules:
-        less, more = amounts[low].get(name), amounts[high].get(name)
-        if less is not None and more is not None and parse(less) > parse(more):
-            yield invalid_value(f"{path}.{field}[{name}]", shown.format(less, more), text.format(less, more))
-    ratio = amounts["maxLimitRequestRatio"].get(name)
-    if ratio is not None and parse(ratio) < 1:
-        text = f"ratio {canonical(ratio)} is less than 1"
-        yield invalid_value(f"{path}.maxLimitRequestRatio[{name}]", canonical(ratio), text)
 
 
 def node_warnings(document: Document) -> Iterator[str]:

@@ -78,7 +78,7 @@ class Update:
         hook = self._extensions.hook_of(resource)
         hook.prepare(document, old)
         if not resource.is_custom and not pending.subresource:
-            assign(resource.group, resource.kind, document, self._api, old=old)
+            assign(resource.group, resource.kind, document, self._api, self._extensions.plugins, old=old)
         bump_generation(resource, pending.strategy, document, old, pending.subresource)
         if pending.record is not None and not document["metadata"].get("resourceVersion"):
             document["metadata"]["resourceVersion"] = str(pending.record.revision)  # validating webhooks see it

@@ -18,6 +18,7 @@ from ctrlruntime.apiserver.registry import device_rules as devices
 from ctrlruntime.apiserver.registry import network_validation as network
 from ctrlruntime.apiserver.registry import pod_validation as pods
 from ctrlruntime.apiserver.registry import policy_validation as policy
+from ctrlruntime.apiserver.registry import quota_validation as quotas
 from ctrlruntime.apiserver.registry import signing_requests
 from ctrlruntime.apiserver.registry import storage_validation as storage
 from ctrlruntime.apiserver.registry import workload_validation as workloads
@@ -143,14 +144,14 @@ _RULES: Final[Mapping[tuple[str, str], _Rule]] = {
     ("", "ConfigMap"): storage.config_map_causes,
     ("", "Endpoints"): network.endpoints_causes,
     ("", "Event"): _core_event,
-    ("", "LimitRange"): storage.limit_range_causes,
+    ("", "LimitRange"): quotas.limit_range_causes,
     ("", "Node"): storage.node_causes,
     ("", "PersistentVolume"): storage.volume_causes,
     ("", "PersistentVolumeClaim"): storage.claim_causes,
     ("", "Pod"): pods.pod_causes,
     ("", "PodTemplate"): workloads.pod_template_causes,
     ("", "ReplicationController"): workloads.replication_controller_causes,
-    ("", "ResourceQuota"): storage.quota_causes,
+    ("", "ResourceQuota"): quotas.quota_causes,
     ("", "Secret"): storage.secret_causes,
     ("", "Service"): network.service_causes,
     ("apiregistration.k8s.io", "APIService"): policy.api_service_causes,
@@ -196,6 +197,7 @@ _STATUS_RULES: Final[Mapping[tuple[str, str], _Rule]] = {
     ("", "Pod/ephemeralcontainers"): _ephemeral_containers,
     ("", "Pod/resize"): _pod_resize,
     ("", "Pod/status"): pod_status_causes,
+    ("", "ResourceQuota/status"): quotas.quota_status_causes,
     ("", "Service/status"): network.service_status_causes,
     ("apps", "Deployment/status"): workloads.deployment_status_causes,
     ("apps", "ReplicaSet/status"): workloads.replica_set_status_causes,

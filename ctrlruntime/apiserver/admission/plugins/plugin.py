@@ -1,0 +1,57 @@
+"""What the plugins of this folder have in common: which writes they see, and that none of them awaits."""
+
+from __future__ import annotations
+
+from typing import ClassVar, TypeAlias
+
+from ctrlruntime.apiserver import failures
+from ctrlruntime.apiserver.interfaces import AdmissionAttributes, Document, Operation
+from ctrlruntime.apiserver.registry.registry import Registry
+from ctrlruntime.apiserver.registry.resources import Resource
+from ctrlruntime.errors import Forbidden
+
+Write: TypeAlias = tuple[str, str, str, Operation]
+"""Group, plural, subresource and operation."""
+
+
+class Plugin:
+    """A plugin that kube-apiserver has built in; implements `Admission`."""
+
+    writes: ClassVar[frozenset[Write]]
+    """What it looks at."""
+
+    def __init__(self, registry: Registry) -> None:
+        self._registry = registry
+
+    def has_work(self) -> bool:
+        """Tell whether there is something in the store without which the plugin does nothing."""
+        return True
+
+    def is_wanted(self, group: str, plural: str, subresource: str, operation: Operation) -> bool:
+        return (group, plural, subresource, operation) in self.writes and self.has_work()
+
+    async def mutate(self, attributes: AdmissionAttributes, *, is_again: bool = False) -> Document | None:
+        """Act also when the object was changed since: kube-apiserver asks its own plugins again after a webhook's change."""
+        del is_again
+        self.admit(attributes)
+        return None
+
+    async def validate(self, attributes: AdmissionAttributes) -> None:
+        self.check(attributes)
+
+    def admit(self, attributes: AdmissionAttributes) -> None:
+        """Change the object in place: what a plugin sets need not be read again. Raises: APIStatusError."""
+
+    def check(self, attributes: AdmissionAttributes) -> None:
+        """Raises: APIStatusError of a denial."""
+
+
+def forbidden(attributes: AdmissionAttributes, why: str) -> Forbidden:
+    """Return the denial of a plugin (NewForbidden in apiserver's pkg/admission/errors.go)."""
+    resource: Resource = attributes.resource
+    metadata = (attributes.object or {}).get("metadata") or {}
+    name = attributes.name or metadata.get("name") or metadata.get("generateName") or "Unknown"
+    return failures.forbidden(resource.plural, resource.group, name, why)
+
+
+__all__ = ["Plugin", "Write", "forbidden"]
