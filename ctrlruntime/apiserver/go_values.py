@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from ctrlruntime.apiserver.failures import go_float
+from ctrlruntime.field_errors import go_float
 
 GO_TYPES: Final[dict[type, str]] = {
     dict: "map[string]interface {}",

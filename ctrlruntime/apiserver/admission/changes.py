@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ctrlruntime import field_errors
 from ctrlruntime.apiserver import failures
 from ctrlruntime.apiserver.admission.matching import has_own_kind
 from ctrlruntime.apiserver.admission.reviews import internal, no_object
@@ -118,7 +119,7 @@ def _check_identity(attributes: AdmissionAttributes, document: Document) -> None
     if version and version != before.get("resourceVersion"):
         raise failures.conflict(resource.plural, resource.group, attributes.name)
     causes = [
-        failures.invalid_value(f"metadata.{key}", metadata[key], "field is immutable")
+        field_errors.invalid_value(f"metadata.{key}", metadata[key], "field is immutable")
         for key in ("name", "uid")
         if metadata.get(key) and metadata[key] != before.get(key)
     ]

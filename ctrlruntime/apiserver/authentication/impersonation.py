@@ -21,8 +21,8 @@ from ctrlruntime.apiserver.authentication.well_known import (
     account_of,
 )
 from ctrlruntime.apiserver.authorization import MASTERS, RBAC, AuthorizationAttributes, User, refusal
-from ctrlruntime.apiserver.failures import shown
 from ctrlruntime.errors import BadRequest, Forbidden
+from ctrlruntime.field_errors import shown
 
 Ask: TypeAlias = Callable[[User, AuthorizationAttributes], tuple[bool, str]]
 _PREFIX: Final = "impersonate-"

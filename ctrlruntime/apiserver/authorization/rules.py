@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from ctrlruntime.apiserver.authorization.attributes import AuthorizationAttributes
-from ctrlruntime.apiserver.failures import shown
+from ctrlruntime.field_errors import shown
 
 Rule: TypeAlias = Mapping[str, Any]
 

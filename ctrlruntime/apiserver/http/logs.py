@@ -7,6 +7,7 @@ from datetime import datetime
 
 from aiohttp import web
 
+from ctrlruntime import field_errors
 from ctrlruntime.apiserver import failures
 from ctrlruntime.apiserver.behaviour import log_of
 from ctrlruntime.apiserver.http.answers import headers_of
@@ -75,11 +76,11 @@ def _read_numbers(call: Call) -> dict[str, int]:
 def _option_causes(call: Call, numbers: dict[str, int]) -> Iterator[StatusCause]:
     for name, least, text in _NUMBERS:
         if name in numbers and numbers[name] < least:
-            yield failures.invalid_value(name, numbers[name], text)
+            yield field_errors.invalid_value(name, numbers[name], text)
     if "sinceSeconds" in call.query and "sinceTime" in call.query:
-        yield failures.forbidden_field("[]", "at most one of `sinceTime` or `sinceSeconds` may be specified")
+        yield field_errors.forbidden_field("[]", "at most one of `sinceTime` or `sinceSeconds` may be specified")
     if "stream" in call.query:
-        yield failures.forbidden_field("stream", "may not be specified")
+        yield field_errors.forbidden_field("stream", "may not be specified")
 
 
 def _check_started(call: Call, pod: Document, container: str) -> None:

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 import msgspec
 from aiohttp import web
 
+from ctrlruntime import field_errors
 from ctrlruntime.apiserver import failures
 from ctrlruntime.apiserver.apply import read_configuration
 from ctrlruntime.apiserver.discovery.openapi import patch_schema
@@ -138,11 +139,11 @@ class Objects:
             if form == "strategic":
                 if error.is_conversion:
                     raise failures.plain_internal(error.why) from None
-                cause = failures.invalid_value("patch", go_text(decode_body(call.body)), restored(error.why))
+                cause = field_errors.invalid_value("patch", go_text(decode_body(call.body)), restored(error.why))
             else:
                 record = self._registry.record(resource, target.namespace, target.name)
                 tree = patched(reader, resource.tree(record))
-                cause = failures.invalid_value("patch", encode(tree).decode(), error.why)
+                cause = field_errors.invalid_value("patch", encode(tree).decode(), error.why)
             raise failures.invalid("", "", "", [cause]) from None
         return await self._written(call, view, representation, written)
 
@@ -380,9 +381,9 @@ def _check_head(registry: Registry, resource: Resource, document: Document, old:
         raise Undecodable(f"Object 'Kind' is missing in '{encode_sorted(document).decode()}'")
     causes: list[StatusCause] = []
     if kind != resource.kind:
-        causes.append(failures.invalid_value("kind", kind, f"must be {resource.kind}"))
+        causes.append(field_errors.invalid_value("kind", kind, f"must be {resource.kind}"))
     if version != resource.api_version:
-        causes.append(failures.invalid_value("apiVersion", version, f"must be {resource.api_version}"))
+        causes.append(field_errors.invalid_value("apiVersion", version, f"must be {resource.api_version}"))
     raise failures.invalid(kind, version.rpartition("/")[0], old["metadata"]["name"], causes)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from ctrlruntime import field_errors
 from ctrlruntime.apiserver import failures
 from ctrlruntime.apiserver.http.bodies import go_name
 from ctrlruntime.apiserver.http.calls import Call
@@ -78,20 +79,20 @@ def _truth(text: str | None) -> bool:
 def _list_causes(options: ListOptions) -> list[StatusCause]:
     causes: list[StatusCause] = []
     if options.initial_events is not None:
-        causes.append(failures.forbidden_field("sendInitialEvents", "sendInitialEvents is forbidden for list"))
+        causes.append(field_errors.forbidden_field("sendInitialEvents", "sendInitialEvents is forbidden for list"))
     if not options.match:
         return causes
     path = "resourceVersionMatch"
     if not options.resource_version:
         text = "resourceVersionMatch is forbidden unless resourceVersion is provided"
-        causes.append(failures.forbidden_field(path, text))
+        causes.append(field_errors.forbidden_field(path, text))
     if options.continue_:
-        causes.append(failures.forbidden_field(path, "resourceVersionMatch is forbidden when continue is provided"))
+        causes.append(field_errors.forbidden_field(path, "resourceVersionMatch is forbidden when continue is provided"))
     if options.match not in _MATCHES:
-        causes.append(failures.not_supported(path, options.match, ("Exact", "NotOlderThan", "")))
+        causes.append(field_errors.not_supported(path, options.match, ("Exact", "NotOlderThan", "")))
     if options.match == "Exact" and options.resource_version == "0":
         text = 'resourceVersionMatch "exact" is forbidden for resourceVersion "0"'
-        causes.append(failures.forbidden_field(path, text))
+        causes.append(field_errors.forbidden_field(path, text))
     return causes
 
 
@@ -101,14 +102,14 @@ def _watch_causes(options: ListOptions) -> list[StatusCause]:
     if options.initial_events is not None:
         if options.match != "NotOlderThan":
             text = "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"
-            causes.append(failures.forbidden_field(path, text))
+            causes.append(field_errors.forbidden_field(path, text))
         if options.match not in {"", "NotOlderThan"}:
-            causes.append(failures.not_supported(path, options.match, ("NotOlderThan",)))
+            causes.append(field_errors.not_supported(path, options.match, ("NotOlderThan",)))
     elif options.match:
         text = "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided"
-        causes.append(failures.forbidden_field(path, text))
+        causes.append(field_errors.forbidden_field(path, text))
     if options.continue_:
-        causes.append(failures.forbidden_field(path, "resourceVersionMatch is forbidden when continue is provided"))
+        causes.append(field_errors.forbidden_field(path, "resourceVersionMatch is forbidden when continue is provided"))
     return causes
 
 
@@ -121,14 +122,14 @@ def write_options(call: Call, kind: str) -> WriteOptions:
     causes: list[StatusCause] = []
     manager = query.get("fieldManager", "")
     if is_apply and not manager:
-        causes.append(failures.required("fieldManager", "is required for apply patch"))
+        causes.append(field_errors.required("fieldManager", "is required for apply patch"))
     if "force" in query and kind == "PatchOptions" and not is_apply:
-        causes.append(failures.forbidden_field("force", "may not be specified for non-apply patch"))
+        causes.append(field_errors.forbidden_field("force", "may not be specified for non-apply patch"))
     causes += manager_causes(manager, "fieldManager")
     dry_run = _dry_run(call.queries.get("dryRun") or [], causes)
     validation = query.get("fieldValidation") or "Warn"
     if validation not in {"Ignore", "Warn", "Strict"}:
-        causes.append(failures.not_supported("fieldValidation", validation, ("", "Ignore", "Strict", "Warn")))
+        causes.append(field_errors.not_supported("fieldValidation", validation, ("", "Ignore", "Strict", "Warn")))
     if causes:
         raise failures.bad_option(kind, causes)
     return WriteOptions(
@@ -150,7 +151,7 @@ def _manager(call: Call) -> str:
 
 def _dry_run(values: list[str], causes: list[StatusCause]) -> bool:
     if any(value != "All" for value in values):
-        causes.append(failures.not_supported("dryRun", values, ("All",)))
+        causes.append(field_errors.not_supported("dryRun", values, ("All",)))
     return bool(values)
 
 
@@ -171,10 +172,10 @@ def delete_options(call: Call, body: Document) -> DeleteOptions:
     causes: list[StatusCause] = []
     policy = given.get("propagationPolicy")
     if policy is not None and policy not in _POLICIES:
-        causes.append(failures.not_supported("propagationPolicy", policy, (*_POLICIES, "nil")))
+        causes.append(field_errors.not_supported("propagationPolicy", policy, (*_POLICIES, "nil")))
     if policy is not None and given.get("orphanDependents") is not None:
         text = "orphanDependents and deletionPropagation cannot be both set"
-        causes.append(failures.invalid_value("propagationPolicy", policy, text))
+        causes.append(field_errors.invalid_value("propagationPolicy", policy, text))
     dry_run = _dry_run(list(given.get("dryRun") or call.queries.get("dryRun") or []), causes)
     if causes:
         raise failures.bad_option("DeleteOptions", causes)

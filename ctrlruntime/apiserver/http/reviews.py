@@ -8,6 +8,7 @@ from typing import Any, Final, Protocol
 
 from aiohttp import web
 
+from ctrlruntime import field_errors
 from ctrlruntime.apiserver import failures
 from ctrlruntime.apiserver.authentication import Authenticator, TokenRefused
 from ctrlruntime.apiserver.authorization import RBAC, AuthorizationAttributes, User, user_info
@@ -176,7 +177,7 @@ def _spec_causes(spec: Document, *, is_self: bool) -> Iterator[StatusCause]:
     path: Document | None = spec.get("nonResourceAttributes")
     if asked is not None and path is not None:
         text = "cannot be specified in combination with resourceAttributes"
-        yield failures.invalid_value(_PATH, _go_path(path), text)
+        yield field_errors.invalid_value(_PATH, _go_path(path), text)
     elif asked is None and path is None:
         text = "exactly one of nonResourceAttributes or resourceAttributes must be specified"
         yield StatusCause("FieldValueInvalid", f"Invalid value: null: {text}", _ATTRIBUTES)
@@ -185,34 +186,34 @@ def _spec_causes(spec: Document, *, is_self: bool) -> Iterator[StatusCause]:
         if selector is not None:
             yield from _selector_causes(f"{_ATTRIBUTES}.{name}", selector, needs_label_names=needs_label_names)
     if not is_self and not spec.get("user") and not spec.get("groups"):
-        yield failures.invalid_value("spec.user", "", "at least one of user or group must be specified")
+        yield field_errors.invalid_value("spec.user", "", "at least one of user or group must be specified")
 
 
 def _selector_causes(where: str, selector: Document, *, needs_label_names: bool) -> Iterator[StatusCause]:
     raw, requirements = selector.get("rawSelector"), selector.get("requirements") or ()
     if raw and requirements:
         text = "may not specified at the same time as requirements"
-        yield failures.invalid_value(f"{where}.rawSelector", raw, text)
+        yield field_errors.invalid_value(f"{where}.rawSelector", raw, text)
     if not raw and not requirements:
         text = f"when {where} is specified, requirements or rawSelector is required"
-        yield failures.required(f"{where}.requirements", text)
+        yield field_errors.required(f"{where}.requirements", text)
     for index, requirement in enumerate(requirements):
         place = f"{where}.requirements[{index}]"
         key, values = requirement.get("key", ""), requirement.get("values") or ()
         if not key and not needs_label_names:
-            yield failures.required(f"{place}.key", "must be specified")
+            yield field_errors.required(f"{place}.key", "must be specified")
         operator = requirement.get("operator")
         if operator in {"In", "NotIn"} and not values:
-            yield failures.required(f"{place}.values", "must be specified when `operator` is 'In' or 'NotIn'")
+            yield field_errors.required(f"{place}.values", "must be specified when `operator` is 'In' or 'NotIn'")
         if operator in {"Exists", "DoesNotExist"} and values:
             text = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"
-            yield failures.forbidden_field(f"{place}.values", text)
+            yield field_errors.forbidden_field(f"{place}.values", text)
         if needs_label_names:
             for problem in label_key_problems(key):
-                yield failures.invalid_value(f"{place}.key", key, problem)
+                yield field_errors.invalid_value(f"{place}.key", key, problem)
             for number, value in enumerate(values):
                 for problem in label_value_problems(value):
-                    yield failures.invalid_value(f"{place}.values[{number}]", value, problem)
+                    yield field_errors.invalid_value(f"{place}.values[{number}]", value, problem)
 
 
 def _place_causes(resource: Resource, document: Document) -> Iterator[StatusCause]:
@@ -231,9 +232,9 @@ def _place_causes(resource: Resource, document: Document) -> Iterator[StatusCaus
     path: Document | None = spec.get("nonResourceAttributes")
     if asked is not None and asked.get("namespace", "") != metadata["namespace"]:
         text = "must match metadata.namespace"
-        yield failures.invalid_value(f"{_ATTRIBUTES}.namespace", asked.get("namespace", ""), text)
+        yield field_errors.invalid_value(f"{_ATTRIBUTES}.namespace", asked.get("namespace", ""), text)
     if path is not None:
-        yield failures.invalid_value(_PATH, _go_path(path), "disallowed on this kind of request")
+        yield field_errors.invalid_value(_PATH, _go_path(path), "disallowed on this kind of request")
 
 
 def _go_path(path: Document) -> Document:

@@ -7,6 +7,7 @@ from typing import Any
 
 from aiohttp import web
 
+from ctrlruntime import field_errors
 from ctrlruntime.apiserver import failures
 from ctrlruntime.apiserver.http.answers import document_answer
 from ctrlruntime.apiserver.http.bodies import read_object
@@ -99,7 +100,7 @@ def put_scale(resource: Resource, document: Document, scale: Document) -> None:
     if not isinstance(replicas, int) or isinstance(replicas, bool):
         raise BadRequest('Scale in version "v1" cannot be handled as a Scale: spec.replicas must be an integer')
     if replicas < 0 and resource.scale is None:  # of a custom resource the object is checked
-        cause = failures.invalid_value("spec.replicas", replicas, "must be greater than or equal to 0")
+        cause = field_errors.invalid_value("spec.replicas", replicas, "must be greater than or equal to 0")
         raise failures.invalid("Scale", "autoscaling", document["metadata"]["name"], [cause])
     _set(document, resource.scale.spec_replicas if resource.scale else ".spec.replicas", replicas)
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from aiohttp import web
 
+from ctrlruntime import field_errors
 from ctrlruntime.apiserver import failures
 from ctrlruntime.apiserver.encoding import timestamp
 from ctrlruntime.apiserver.http.answers import document_answer
@@ -140,7 +141,7 @@ class Subresources:
         kind = (binding.get("target") or {}).get("kind", "")
         if kind not in {"", "Node"}:
             raise failures.plain_internal(
-                f'target.kind: Unsupported value: {failures.shown(kind)}: supported values: "Node", "<empty>"'
+                f'target.kind: Unsupported value: {field_errors.shown(kind)}: supported values: "Node", "<empty>"'
             )
         node = str((binding.get("target") or {}).get("name", ""))
         if not node:

@@ -8,6 +8,7 @@ from typing import Final
 
 from aiohttp import web
 
+from ctrlruntime import field_errors
 from ctrlruntime.apiserver import failures
 from ctrlruntime.apiserver.authentication import AccountTokens, Bound
 from ctrlruntime.apiserver.encoding import encode, timestamp
@@ -68,7 +69,9 @@ class Tokens:
             raise failures.not_found("namespaces", "", target.namespace)
         name = metadata.pop("name", target.name)
         if name != target.name:
-            cause = failures.invalid_value("metadata.name", name, "must match the service account name if specified")
+            cause = field_errors.invalid_value(
+                "metadata.name", name, "must match the service account name if specified"
+            )
             raise failures.invalid(_KIND, _GROUP, target.name, [cause])
         for key in ("uid", "creationTimestamp", "selfLink", "managedFields"):
             metadata.pop(key, None)
@@ -190,7 +193,7 @@ class Tokens:
 def _duration_causes(seconds: int) -> Iterator[StatusCause]:
     if not _SHORTEST <= seconds <= _LONGEST:
         bound = "less than 10 minutes" if seconds < _SHORTEST else "larger than 2^32 seconds"
-        yield failures.invalid_value("spec.expirationSeconds", seconds, f"may not specify a duration {bound}")
+        yield field_errors.invalid_value("spec.expirationSeconds", seconds, f"may not specify a duration {bound}")
 
 
 def _accepts(accept: str, wanted: str) -> bool:

@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from typing import Any
 
-from ctrlruntime.apiserver import failures, tables
+from ctrlruntime import field_errors
+from ctrlruntime.apiserver import tables
 from ctrlruntime.apiserver.encoding import decode, encode
 from ctrlruntime.apiserver.http.negotiation import Form
 from ctrlruntime.apiserver.interfaces import Document
@@ -26,7 +27,7 @@ class View:
     def __init__(self, resource: Resource, form: Form, include: str, now: Callable[[], datetime]) -> None:
         if include not in {"", "None", "Metadata", "Object"}:
             raise BadRequest(
-                f"Unable to convert to Table as requested: includeObject: Invalid value: {failures.shown(include)}: must be "
+                f"Unable to convert to Table as requested: includeObject: Invalid value: {field_errors.shown(include)}: must be "
                 "'Metadata', 'Object', 'None', or empty"
             )
         self.resource = resource

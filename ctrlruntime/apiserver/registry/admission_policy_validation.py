@@ -9,7 +9,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
-from ctrlruntime.apiserver.failures import duplicate, forbidden_field, invalid_value, not_supported, required
 from ctrlruntime.apiserver.interfaces import Document
 from ctrlruntime.apiserver.registry.expressions import Scope, is_identifier, problem
 from ctrlruntime.apiserver.registry.trees import items
@@ -22,6 +21,7 @@ from ctrlruntime.apiserver.registry.values import (
 )
 from ctrlruntime.apiserver.registry.webhook_validation import conditions_causes, rule_causes
 from ctrlruntime.errors import StatusCause
+from ctrlruntime.field_errors import duplicate, forbidden_field, invalid_value, not_supported, required
 
 _ACTIONS: Final = ("Audit", "Deny", "Warn")
 _REASONS: Final = ("Forbidden", "Invalid", "RequestEntityTooLarge")

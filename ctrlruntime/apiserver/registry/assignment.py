@@ -9,7 +9,6 @@ from collections.abc import Collection
 from typing import Final
 
 from ctrlruntime.apiserver import failures
-from ctrlruntime.apiserver.failures import forbidden_field
 from ctrlruntime.apiserver.interfaces import API, Document
 from ctrlruntime.apiserver.registry import services
 from ctrlruntime.apiserver.registry.conversions import drop_v1_annotations
@@ -18,6 +17,7 @@ from ctrlruntime.apiserver.registry.storage_validation import settle_data_source
 from ctrlruntime.apiserver.registry.trees import ensure_spec, put
 from ctrlruntime.apiserver.registry.values import spec_of
 from ctrlruntime.apiserver.registry.workload_defaults import TEMPLATE_GENERATION
+from ctrlruntime.field_errors import forbidden_field
 
 _OTHER_OVERHEAD: Final = "pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead"
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from random import Random
 
-from ctrlruntime.apiserver.failures import forbidden_field, invalid_value, required
 from ctrlruntime.apiserver.interfaces import Document
 from ctrlruntime.apiserver.registry.values import (
     annotations_causes,
@@ -15,6 +14,7 @@ from ctrlruntime.apiserver.registry.values import (
     subdomain_problems,
 )
 from ctrlruntime.errors import StatusCause
+from ctrlruntime.field_errors import forbidden_field, invalid_value, required
 
 _ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
 _LABEL_NAMED = frozenset({("", "Namespace"), ("", "Service"), ("apps", "StatefulSet")})

@@ -6,7 +6,6 @@ import ipaddress
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
-from ctrlruntime.apiserver.failures import duplicate, forbidden_field, invalid_value, not_supported, required
 from ctrlruntime.apiserver.interfaces import Document
 from ctrlruntime.apiserver.registry.pod_validation import PROTOCOLS
 from ctrlruntime.apiserver.registry.values import (
@@ -30,6 +29,7 @@ from ctrlruntime.apiserver.registry.values import (
     subdomain_causes,
 )
 from ctrlruntime.errors import StatusCause
+from ctrlruntime.field_errors import duplicate, forbidden_field, invalid_value, not_supported, required
 
 _TYPES: Final = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")
 _TRAFFIC: Final = ("Cluster", "Local")

@@ -5,13 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from ctrlruntime.apiserver.failures import (
-    duplicate,
-    forbidden_field,
-    invalid_value,
-    not_supported,
-    required,
-)
 from ctrlruntime.apiserver.interfaces import Document
 from ctrlruntime.apiserver.registry.trees import inner, items
 from ctrlruntime.apiserver.registry.values import (
@@ -22,6 +15,7 @@ from ctrlruntime.apiserver.registry.values import (
     subdomain_causes,
 )
 from ctrlruntime.errors import StatusCause
+from ctrlruntime.field_errors import duplicate, forbidden_field, invalid_value, not_supported, required
 from ctrlruntime.selector import label_value_problems
 
 _NEEDED: Final = "requiredDuringSchedulingIgnoredDuringExecution"

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Final, TypeAlias
 
-from ctrlruntime.apiserver.failures import duplicate, forbidden_field, invalid_value, not_supported, required
 from ctrlruntime.apiserver.interfaces import Document
 from ctrlruntime.apiserver.quantity import canonical, parse
 from ctrlruntime.apiserver.registry.pod_amounts import (
@@ -29,6 +28,7 @@ from ctrlruntime.apiserver.registry.values import (
     subdomain_causes,
 )
 from ctrlruntime.errors import StatusCause
+from ctrlruntime.field_errors import duplicate, forbidden_field, invalid_value, not_supported, required
 
 _OF_CONTAINERS: Final = ("cpu", "memory", "ephemeral-storage")
 STANDARD_RESOURCES: Final = frozenset(

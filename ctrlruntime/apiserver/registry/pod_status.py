@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-from ctrlruntime.apiserver.failures import forbidden_field, invalid_value
 from ctrlruntime.apiserver.interfaces import Document
 from ctrlruntime.apiserver.registry.services import family_of
 from ctrlruntime.apiserver.registry.trees import items
@@ -17,6 +16,7 @@ from ctrlruntime.apiserver.registry.values import (
     subdomain_causes,
 )
 from ctrlruntime.errors import StatusCause
+from ctrlruntime.field_errors import forbidden_field, invalid_value
 
 _OF_THE_SYSTEM: Final = frozenset({"Initialized", "PodScheduled", "Ready"})
 _STATUSES: Final = {

@@ -6,15 +6,6 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from ctrlruntime.apiserver.failures import (
-    duplicate,
-    forbidden_field,
-    invalid_value,
-    required,
-    shown,
-    too_long,
-    too_many,
-)
 from ctrlruntime.apiserver.interfaces import Document
 from ctrlruntime.apiserver.registry.pod_annotations import MIRROR, agreement_causes, annotation_causes, change_causes
 from ctrlruntime.apiserver.registry.pod_placement import placement_causes, toleration_causes
@@ -43,6 +34,7 @@ from ctrlruntime.apiserver.registry.values import (
 )
 from ctrlruntime.apiserver.registry.volume_validation import device_causes, env_causes, mount_causes, volume_causes
 from ctrlruntime.errors import StatusCause
+from ctrlruntime.field_errors import duplicate, forbidden_field, invalid_value, required, shown, too_long, too_many
 
 PROTOCOLS: Final = ("SCTP", "TCP", "UDP")
 _POLICIES: Final = ("Always", "OnFailure", "Never")

@@ -11,7 +11,6 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from ctrlruntime.apiserver.failures import duplicate, forbidden_field, invalid_value, not_supported, required
 from ctrlruntime.apiserver.interfaces import Document
 from ctrlruntime.apiserver.quantity import parse
 from ctrlruntime.apiserver.registry.values import (
@@ -27,6 +26,7 @@ from ctrlruntime.apiserver.registry.values import (
     subdomain_causes,
 )
 from ctrlruntime.errors import StatusCause
+from ctrlruntime.field_errors import duplicate, forbidden_field, invalid_value, not_supported, required
 from ctrlruntime.selector import utf8_length
 
 RBAC: Final = "rbac.authorization.k8s.io"

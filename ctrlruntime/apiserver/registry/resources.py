@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 
 from ctrlruntime.apiserver import messages
 from ctrlruntime.apiserver.encoding import copy_tree, cut_metadata, decode, encode, encode_sorted
-from ctrlruntime.apiserver.failures import invalid_value, undecodable
+from ctrlruntime.apiserver.failures import undecodable
 from ctrlruntime.apiserver.go_values import GO_TYPES, go_text
 from ctrlruntime.apiserver.interfaces import Document
 from ctrlruntime.apiserver.registry.conversions import CONVERSIONS
@@ -24,6 +24,7 @@ from ctrlruntime.apiserver.schema.typed import object_meta, typed
 from ctrlruntime.apiserver.storage import Record
 from ctrlruntime.data import open_data
 from ctrlruntime.errors import StatusCause
+from ctrlruntime.field_errors import invalid_value
 
 ALL_VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
 Converter: TypeAlias = Callable[[Document], Document]

@@ -11,6 +11,7 @@ import random
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, NamedTuple, TypeVar
 
+from ctrlruntime import field_errors
 from ctrlruntime.apiserver import failures
 from ctrlruntime.apiserver.interfaces import Document
 from ctrlruntime.apiserver.registry.values import address_causes, choice_causes, spec_of
@@ -88,34 +89,36 @@ def _field_causes(spec: Document) -> Iterator[StatusCause]:
     """What is wrong with addresses, families and policy, whatever the cluster has (ValidateServiceClusterIPsRelatedFields)."""
     wanted, listed, families = spec.get("clusterIP"), spec.get("clusterIPs") or [], spec.get("ipFamilies") or []
     if wanted and listed[:1] != [wanted]:
-        yield failures.invalid_value("spec.clusterIPs", listed, "first value must match `clusterIP`")
+        yield field_errors.invalid_value("spec.clusterIPs", listed, "first value must match `clusterIP`")
     elif listed and not wanted:
-        yield failures.invalid_value("spec.clusterIPs", listed, "must be empty when `clusterIP` is not specified")
+        yield field_errors.invalid_value("spec.clusterIPs", listed, "must be empty when `clusterIP` is not specified")
     for index, family in enumerate(families):
         where = f"spec.ipFamilies[{index}]"
         if family not in _FAMILIES:
-            yield failures.not_supported(where, family, _FAMILIES)
+            yield field_errors.not_supported(where, family, _FAMILIES)
         if family in families[:index]:
-            yield failures.duplicate(where, family)
+            yield field_errors.duplicate(where, family)
     yield from choice_causes(spec.get("ipFamilyPolicy", "SingleStack"), "spec.ipFamilyPolicy", _POLICIES)
     wrong: list[StatusCause] = []
     for index, address in enumerate(listed):
         if index or address != "None":
             wrong += address_causes(address, f"spec.clusterIPs[{index}]")
         elif len(listed) > 1:
-            wrong.append(failures.invalid_value("spec.clusterIPs", listed, "'None' must be the first and only value"))
+            wrong.append(
+                field_errors.invalid_value("spec.clusterIPs", listed, "'None' must be the first and only value")
+            )
     yield from wrong
     if len(listed) > 2:
-        yield failures.invalid_value("spec.clusterIPs", listed, "may only hold up to 2 values")
+        yield field_errors.invalid_value("spec.clusterIPs", listed, "may only hold up to 2 values")
     if wrong:
         return
     if len(listed) > 1 and {":" in address for address in listed} != {True, False}:
         text = "may specify no more than one IP for each IP family"
-        yield failures.invalid_value("spec.clusterIPs", listed, text)
+        yield field_errors.invalid_value("spec.clusterIPs", listed, text)
     for index, (address, family) in enumerate(zip(listed, families, strict=False)):
         if address != "None" and family in _FAMILIES and family != family_of(address):
             text = f"expected an {family} value as indicated by `ipFamilies[{index}]`"
-            yield failures.invalid_value(f"spec.clusterIPs[{index}]", address, text)
+            yield field_errors.invalid_value(f"spec.clusterIPs[{index}]", address, text)
 
 
 def _several_causes(spec: Document) -> Iterator[StatusCause]:
@@ -124,7 +127,7 @@ def _several_causes(spec: Document) -> Iterator[StatusCause]:
     for name, what in (("ipFamilies", "IP families"), ("clusterIPs", "cluster IPs")):
         if len(spec.get(name) or ()) > 1:
             text = f"must be 'RequireDualStack' or 'PreferDualStack' when multiple {what} are specified"
-            yield failures.invalid_value("spec.ipFamilyPolicy", spec["ipFamilyPolicy"], text)
+            yield field_errors.invalid_value("spec.ipFamilyPolicy", spec["ipFamilyPolicy"], text)
 
 
 def _address_family_causes(spec: Document) -> Iterator[StatusCause]:
@@ -133,17 +136,17 @@ def _address_family_causes(spec: Document) -> Iterator[StatusCause]:
     for index in range(len(spec.get("ipFamilies") or ()), len(listed)):
         if listed[index] != "None" and family_of(listed[index]) != _FAMILY:
             text = f"{family_of(listed[index])} is not configured on this cluster"
-            yield failures.invalid_value(f"spec.clusterIPs[{index}]", listed, text)
+            yield field_errors.invalid_value(f"spec.clusterIPs[{index}]", listed, text)
 
 
 def _cluster_causes(spec: Document) -> Iterator[StatusCause]:
     """What a cluster of one family cannot give."""
     if spec["ipFamilyPolicy"] == "RequireDualStack":
         text = "this cluster is not configured for dual-stack services"
-        yield failures.invalid_value("spec.ipFamilyPolicy", spec["ipFamilyPolicy"], text)
+        yield field_errors.invalid_value("spec.ipFamilyPolicy", spec["ipFamilyPolicy"], text)
     for index, family in enumerate(spec.get("ipFamilies") or ()):
         if family != _FAMILY:
-            yield failures.invalid_value(f"spec.ipFamilies[{index}]", family, "not configured on this cluster")
+            yield field_errors.invalid_value(f"spec.ipFamilies[{index}]", family, "not configured on this cluster")
 
 
 def family_of(address: str) -> str:
@@ -313,7 +316,9 @@ def _take_ports(
 
 
 def _invalid(document: Document, path: str, value: Any, text: str) -> Exception:
-    return failures.invalid("Service", "", document["metadata"]["name"], [failures.invalid_value(path, value, text)])
+    return failures.invalid(
+        "Service", "", document["metadata"]["name"], [field_errors.invalid_value(path, value, text)]
+    )
 
 
 def _free_port(used: set[int], rng: random.Random) -> int:

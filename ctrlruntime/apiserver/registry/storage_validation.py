@@ -10,13 +10,6 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
-from ctrlruntime.apiserver.failures import (
-    forbidden_field,
-    invalid_value,
-    not_supported,
-    required,
-    too_long,
-)
 from ctrlruntime.apiserver.interfaces import Document
 from ctrlruntime.apiserver.quantity import parse
 from ctrlruntime.apiserver.registry.pod_placement import node_selector_causes, toleration_causes
@@ -39,6 +32,7 @@ from ctrlruntime.apiserver.registry.values import (
 )
 from ctrlruntime.apiserver.registry.volume_sources import driver_causes, needs, source_causes
 from ctrlruntime.errors import StatusCause
+from ctrlruntime.field_errors import forbidden_field, invalid_value, not_supported, required, too_long
 
 _LARGEST_DATA: Final = 1_048_576
 _ACCESS_MODES: Final = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from ctrlruntime import field_errors
 from ctrlruntime.apiserver import failures
 from ctrlruntime.apiserver.encoding import is_same, settle_numbers, timestamp
 from ctrlruntime.apiserver.interfaces import API, Document
@@ -145,7 +146,7 @@ def _check_version(pending: Pending) -> None:
         if pending.strategy.needs_version and not pending.options.is_apply:
             text = "must be specified for an update"
             raise failures.invalid(
-                resource.plural, resource.group, name, [failures.invalid_value("metadata.resourceVersion", 0, text)]
+                resource.plural, resource.group, name, [field_errors.invalid_value("metadata.resourceVersion", 0, text)]
             )
     elif int(wanted) != record.revision:
         raise failures.conflict(resource.plural, resource.group, name)

@@ -11,7 +11,6 @@ import copy
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final, TypeAlias
 
-from ctrlruntime.apiserver.failures import forbidden_field, invalid_value
 from ctrlruntime.apiserver.interfaces import Document
 from ctrlruntime.apiserver.registry import admission_policy_validation as admission_policies
 from ctrlruntime.apiserver.registry import device_rules as devices
@@ -31,6 +30,7 @@ from ctrlruntime.apiserver.registry.trees import inner
 from ctrlruntime.apiserver.registry.values import key_problems, label_problems, spec_of, without
 from ctrlruntime.apiserver.registry.webhook_validation import webhook_causes
 from ctrlruntime.errors import StatusCause
+from ctrlruntime.field_errors import forbidden_field, invalid_value
 
 _Rule: TypeAlias = Callable[[Document, Document | None], Iterator[StatusCause]]
 _Warning: TypeAlias = Callable[[Document], Iterator[str]]

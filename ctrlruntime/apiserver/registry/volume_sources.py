@@ -6,7 +6,6 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
-from ctrlruntime.apiserver.failures import forbidden_field, invalid_value, not_supported, required, too_long
 from ctrlruntime.apiserver.interfaces import Document
 from ctrlruntime.apiserver.quantity import parse
 from ctrlruntime.apiserver.registry.values import (
@@ -18,6 +17,7 @@ from ctrlruntime.apiserver.registry.values import (
     subdomain_problems,
 )
 from ctrlruntime.errors import StatusCause
+from ctrlruntime.field_errors import forbidden_field, invalid_value, not_supported, required, too_long
 
 _Rule: TypeAlias = Callable[[Any, str], Iterator[StatusCause]]
 _HOST_PATH_TYPES: Final = (

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from ctrlruntime.apiserver.failures import forbidden_field, invalid_value, not_supported, required, shown
 from ctrlruntime.apiserver.interfaces import Document
 from ctrlruntime.apiserver.quantity import canonical, parse
 from ctrlruntime.apiserver.registry.storage_validation import claim_spec_causes
@@ -23,6 +22,7 @@ from ctrlruntime.apiserver.registry.values import (
 )
 from ctrlruntime.apiserver.registry.volume_sources import needs, source_causes
 from ctrlruntime.errors import StatusCause
+from ctrlruntime.field_errors import forbidden_field, invalid_value, not_supported, required, shown
 
 _ENV_FIELDS: Final = (
     "metadata.name",

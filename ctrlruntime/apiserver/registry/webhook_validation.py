@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from ctrlruntime.apiserver.failures import duplicate, invalid_value, required, too_many
 from ctrlruntime.apiserver.interfaces import Document
 from ctrlruntime.apiserver.registry.expressions import REQUEST, Scope, problem
 from ctrlruntime.apiserver.registry.url_syntax import url_fault
@@ -20,6 +19,7 @@ from ctrlruntime.apiserver.registry.values import (
     subdomain_problems,
 )
 from ctrlruntime.errors import StatusCause
+from ctrlruntime.field_errors import duplicate, invalid_value, required, too_many
 from ctrlruntime.selector import utf8_length
 
 _OPERATIONS: Final = ("*", "CONNECT", "CREATE", "DELETE", "UPDATE")

@@ -10,7 +10,6 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ctrlruntime.apiserver.encoding import copy_tree
-from ctrlruntime.apiserver.failures import forbidden_field, invalid_value, not_supported, required
 from ctrlruntime.apiserver.schema.embedded import EmbeddedMisfit, embedded_causes, embedded_objects, read_embedded
 from ctrlruntime.apiserver.schema.formats import recognized
 from ctrlruntime.apiserver.schema.rule_checks import check_rules
@@ -19,6 +18,7 @@ from ctrlruntime.apiserver.schema.structural import Structural, compile_schema
 from ctrlruntime.cel.failures import MissingLibraryError
 from ctrlruntime.cel.patterns import compile_pattern
 from ctrlruntime.errors import StatusCause
+from ctrlruntime.field_errors import forbidden_field, invalid_value, not_supported, required
 
 _TYPES = ("array", "boolean", "integer", "number", "object", "string")
 _UNSUPPORTED = ("$ref", "id", "patternProperties", "definitions", "dependencies", "additionalItems")

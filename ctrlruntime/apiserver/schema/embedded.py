@@ -10,10 +10,10 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from ctrlruntime.apiserver.encoding import encode_sorted, settled
-from ctrlruntime.apiserver.failures import invalid_value, required, too_long
 from ctrlruntime.apiserver.interfaces import Document
 from ctrlruntime.apiserver.schema.typed import Misfit, object_meta
 from ctrlruntime.errors import StatusCause
+from ctrlruntime.field_errors import invalid_value, required, too_long
 from ctrlruntime.generate.fitting import json_type
 from ctrlruntime.selector import utf8_length
 

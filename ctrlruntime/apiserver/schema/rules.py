@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from ctrlruntime.apiserver.failures import prefix_of, shown
 from ctrlruntime.errors import StatusCause
+from ctrlruntime.field_errors import prefix_of, shown
 from ctrlruntime.selector import utf8_length
 
 if TYPE_CHECKING:

@@ -12,7 +12,15 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from ctrlruntime.apiserver.encoding import copy_tree, encode, is_same
-from ctrlruntime.apiserver.failures import (
+from ctrlruntime.apiserver.failures import undecodable
+from ctrlruntime.apiserver.interfaces import Document
+from ctrlruntime.apiserver.schema.embedded import embedded_causes, embedded_objects, read_embedded
+from ctrlruntime.apiserver.schema.formats import is_valid, recognized
+from ctrlruntime.apiserver.schema.rules import RuleNode, compile_rules, earlier_items, item_key
+from ctrlruntime.apiserver.schema.typed import Misfit
+from ctrlruntime.cel.patterns import compile_pattern
+from ctrlruntime.errors import StatusCause
+from ctrlruntime.field_errors import (
     duplicate,
     go_float,
     invalid_value,
@@ -21,15 +29,7 @@ from ctrlruntime.apiserver.failures import (
     required,
     too_long,
     too_many,
-    undecodable,
 )
-from ctrlruntime.apiserver.interfaces import Document
-from ctrlruntime.apiserver.schema.embedded import embedded_causes, embedded_objects, read_embedded
-from ctrlruntime.apiserver.schema.formats import is_valid, recognized
-from ctrlruntime.apiserver.schema.rules import RuleNode, compile_rules, earlier_items, item_key
-from ctrlruntime.apiserver.schema.typed import Misfit
-from ctrlruntime.cel.patterns import compile_pattern
-from ctrlruntime.errors import StatusCause
 from ctrlruntime.generate.fitting import json_type
 
 _MISSING: Any = object()

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from functools import cache, partial
 from typing import Final, Literal, TypeAlias
 
-from ctrlruntime.apiserver.failures import quoted
 from ctrlruntime.apiserver.interfaces import Document
 from ctrlruntime.apiserver.registry.trees import all_containers, inner, items
+from ctrlruntime.field_errors import quoted
 
 Level: TypeAlias = Literal["privileged", "baseline", "restricted"]
 Finding: TypeAlias = tuple[str, str] | None
