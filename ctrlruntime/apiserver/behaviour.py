@@ -20,7 +20,7 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-from ctrlruntime.apiserver.interfaces import Document
+from ctrlruntime.schema.trees import Document
 
 PREFIX: Final = "simulation.ctrlruntime.dev/"
 OUTCOME_ANNOTATION: Final = f"{PREFIX}outcome"

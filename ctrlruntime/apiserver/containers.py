@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeAlias, cast
 
 from ctrlruntime.apiserver.behaviour import PREFIX
-from ctrlruntime.apiserver.interfaces import Document
+from ctrlruntime.schema.trees import Document
 
 EXEC_ANNOTATION: Final = f"{PREFIX}exec"
 

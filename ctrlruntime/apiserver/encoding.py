@@ -10,24 +10,17 @@ import json
 import re
 import time
 from collections import Counter
-from decimal import Decimal
 from typing import Any, TypeAlias
 
 import msgspec
-
-from ctrlruntime.apiserver.interfaces import Document
 
 _DEEPEST = 500
 """Levels of nesting that a body may have. kube-apiserver takes 10,000 of JSON; no Kubernetes type has a tenth of this, and each level here
 is a call on Python's stack."""
 _TOO_DEEP = "exceeded max depth"
-_SMALLEST, _LARGEST = -(2**63), 2**63 - 1
-_WITH_EXPONENT = 1e21
-"""From here on Go writes a float with an exponent."""
 _KEY = re.compile(rb'"\s*:')
 _decoder = msgspec.json.Decoder()
 _encoder = msgspec.json.Encoder()
-_sorting_encoder = msgspec.json.Encoder(order="sorted")
 
 Pairs: TypeAlias = list[tuple[str, Any]]
 
@@ -102,20 +95,6 @@ def _check_depth(tree: Any) -> None:
     raise ValueError(_TOO_DEEP)
 
 
-def encode(document: Any) -> bytes:
-    return _encoder.encode(document)
-
-
-def encode_sorted(document: Any) -> bytes:
-    """Return the JSON with sorted keys, as kube-apiserver writes custom resources."""
-    return _sorting_encoder.encode(document)
-
-
-def is_same(value: Any, other: Any) -> bool:
-    """Tell whether two values are the same for Go: 1 is neither 1.0 nor true there, which Python calls equal."""
-    return value == other and encode_sorted(value) == encode_sorted(other)
-
-
 def cut_metadata(body: bytes) -> bytes:
     """Return the bytes of `.metadata` without decoding anything else."""
     return bytes(_metadata_decoder.decode(body).metadata)
@@ -124,41 +103,6 @@ def cut_metadata(body: bytes) -> bytes:
 def timestamp(seconds: float) -> str:
     """Return a time (seconds since the epoch) as objects hold it: RFC 3339 in UTC, whole seconds."""
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds))
-
-
-def settle_numbers(tree: Any) -> None:
-    """Make the numbers of a tree, in place, what they are after Go has written them as JSON and read them again.
-
-    A float without a fraction is written as digits below 1e21, and digits beyond int64 are read as a float (encoding/json and
-    sigs.k8s.io/json).
-    """
-    for key, value in tree.items() if type(tree) is dict else enumerate(tree):
-        kind = type(value)
-        if kind is dict or kind is list:
-            settle_numbers(value)
-        elif kind is float:
-            if value.is_integer():
-                tree[key] = _whole(value)
-        elif kind is int and not _SMALLEST <= value <= _LARGEST:
-            tree[key] = _whole(float(value))
-
-
-def settled(value: Any) -> Any:
-    """Return a value with its numbers settled; a tree is changed in place."""
-    holder = [value]
-    settle_numbers(holder)
-    return holder[0]
-
-
-def _whole(value: float) -> float:
-    # The shortest digits that mean the float, and then zeros: 2**63 is written as 9223372036854776000.
-    return int(Decimal(repr(value))) if abs(value) < _WITH_EXPONENT else value
-
-
-def copy_tree(document: Document) -> Document:
-    """Return a copy that shares nothing (a JSON round trip is several times faster than copy.deepcopy)."""
-    copied: Document = _decoder.decode(_encoder.encode(document))
-    return copied
 
 
 def duplicate_fields(body: bytes, tree: Any) -> list[str]:

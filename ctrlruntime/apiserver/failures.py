@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ctrlruntime.apiserver.interfaces import Document
 from ctrlruntime.errors import (
     AlreadyExists,
     APIStatusError,
@@ -20,6 +19,7 @@ from ctrlruntime.errors import (
     Timeout,
     UnknownReason,
 )
+from ctrlruntime.schema.trees import Document
 
 
 def qualified(plural: str, group: str) -> str:
@@ -83,24 +83,6 @@ def forbidden(plural: str, group: str, name: str, why: str) -> Forbidden:
 def bad_option(kind: str, causes: Sequence[StatusCause]) -> Invalid:
     """Return the 422 for a query option, e.g. of `CreateOptions`."""
     return invalid(kind, "meta.k8s.io", "", causes)
-
-
-class Undecodable(BadRequest, is_reason=False):
-    """400: the server's own types cannot hold the object."""
-
-    def __init__(self, why: str, message: str = "", *, applied: str = "", is_conversion: bool = False) -> None:
-        super().__init__(message or why)
-        self.why = why
-        """What the decoder says, without the kind."""
-        self.applied = applied
-        """What it says of an applied configuration. Empty if the merge finds the failure before the decoder does."""
-        self.is_conversion = is_conversion
-        """The version of the request can hold it, and the one in which the server works cannot."""
-
-
-def undecodable(kind: str, version: str, why: str, *, applied: str = "", is_conversion: bool = False) -> Undecodable:
-    message = f'{kind} in version "{version}" cannot be handled as a {kind}: {why}'
-    return Undecodable(why, message, applied=applied, is_conversion=is_conversion)
 
 
 def bad_request(message: str) -> BadRequest:

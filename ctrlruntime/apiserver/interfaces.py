@@ -11,7 +11,8 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal, Protocol, TypeAlias
 
-Document: TypeAlias = dict[str, Any]
+from ctrlruntime.schema.trees import Document
+
 EventType: TypeAlias = Literal["ADDED", "MODIFIED", "DELETED"]
 DEFINITIONS: Final = ("apiextensions.k8s.io", "customresourcedefinitions")
 NAMESPACES: Final = ("", "namespaces")

@@ -28,7 +28,7 @@ from ctrlruntime.apiserver.containers import Containers
 from ctrlruntime.apiserver.discovery import Discovery
 from ctrlruntime.apiserver.faults import Faults
 from ctrlruntime.apiserver.http.application import BODY_LIMIT, Application
-from ctrlruntime.apiserver.interfaces import Admission, Controller, Document
+from ctrlruntime.apiserver.interfaces import Admission, Controller
 from ctrlruntime.apiserver.interfaces import UserIdentity as Caller
 from ctrlruntime.apiserver.options import ADMISSION_PLUGINS, Options, TokenUser
 from ctrlruntime.apiserver.registry import Registry, WriteOptions
@@ -42,6 +42,7 @@ from ctrlruntime.apiserver.webhook_client import WebhookClient
 from ctrlruntime.certificates import KeyPair
 from ctrlruntime.errors import ConfigError
 from ctrlruntime.log import get_logger
+from ctrlruntime.schema.trees import Document
 from ctrlruntime.tls import load_pair, server_context, trust_clients
 
 _NAMES = ("127.0.0.1", "localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc", "::1")

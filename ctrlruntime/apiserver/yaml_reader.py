@@ -11,7 +11,8 @@ from typing import Any, Final
 import msgspec
 
 from ctrlruntime.api.yaml_text import MeaningError, read_documents
-from ctrlruntime.apiserver.encoding import decode_strictly, duplicate_fields, settle_numbers
+from ctrlruntime.apiserver.encoding import decode_strictly, duplicate_fields
+from ctrlruntime.schema.trees import settle_numbers
 
 _NOT_YAML: Final = re.compile(rb"\\/|\\u[dD][89a-fA-F]|\x7f|\xc2[\x80-\x84\x86-\x9f]|\xef\xbf[\xbe\xbf]")
 """What JSON may have and YAML may not: an escaped slash, escapes of surrogates, control characters."""

@@ -7,8 +7,9 @@ from typing import Any, cast
 
 from ctrlruntime.cel.failures import MissingLibraryError
 from ctrlruntime.cel.patterns import compile_pattern
+from ctrlruntime.schema.trees import json_type
 
-__all__ = ["json_type", "misfit"]
+__all__ = ["misfit"]
 
 
 def misfit(value: Any, schema: Mapping[str, Any]) -> str:
@@ -94,22 +95,3 @@ def _length(length: int, schema: Mapping[str, Any], what: str, where: str) -> It
         yield f"{where}it is shorter than min{what} {schema[f'min{what}']}"
     if f"max{what}" in schema and length > schema[f"max{what}"]:
         yield f"{where}it is longer than max{what} {schema[f'max{what}']}"
-
-
-def json_type(value: Any) -> str:
-    """Return the type of a JSON value as a schema's `type` names it; null, which no schema names, is "null"."""
-    match value:
-        case bool():
-            return "boolean"
-        case int():
-            return "integer"
-        case float():
-            return "number"
-        case str():
-            return "string"
-        case list():
-            return "array"
-        case dict():
-            return "object"
-        case _:
-            return "null"

@@ -5,11 +5,11 @@ import pytest
 from controllers_cluster import cluster, deployment, pod
 
 from ctrlruntime.apiserver.options import ACTING_PLUGINS
-from ctrlruntime.apiserver.quantity import canonical, parse
 from ctrlruntime.apiserver.registry.assignment import assign
 from ctrlruntime.apiserver.registry.defaults import default
 from ctrlruntime.apiserver.registry.services import DEFAULT_NETWORK, NODE_PORTS, ServiceAddresses
 from ctrlruntime.errors import APIStatusError, Forbidden, Invalid
+from ctrlruntime.schema.quantity import canonical, parse
 
 
 @pytest.fixture

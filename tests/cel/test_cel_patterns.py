@@ -7,12 +7,12 @@ import sys
 import pytest
 
 from ctrlruntime import cel
-from ctrlruntime.apiserver.schema.structural import compile_schema
 from ctrlruntime.cel import patterns
 from ctrlruntime.cel.patterns import compile_pattern
 from ctrlruntime.cel.types import STRING
 from ctrlruntime.project.kustomize.resources import Resource
 from ctrlruntime.project.kustomize.selecting import Selector
+from ctrlruntime.schema.structural import compile_schema
 
 EVIL = ("^(a+)+$", "^(a|a)*$", "^(a|aa)+$", "(.*a){20}b", "^(([a-z])+.)+[A-Z]([a-z])+$")
 LONG = "a" * 50_000 + "!"

@@ -17,10 +17,10 @@ from hypothesis import strategies as st
 from pydantic import AnyUrl, Field
 
 import ctrlruntime as ctrl
-from ctrlruntime.apiserver.schema.structural import compile_schema
 from ctrlruntime.errors import APIStatusError, DecodeError
 from ctrlruntime.field import Duration, MicroTime, Quantity, Time
 from ctrlruntime.generate import GenerateWarning, crds
+from ctrlruntime.schema.structural import compile_schema
 
 GROUP = "stored-tests.example.com"
 

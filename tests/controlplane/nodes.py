@@ -28,8 +28,9 @@ from unfinished import abort
 
 from ctrlruntime.apiserver.controllers import NODES, build
 from ctrlruntime.apiserver.controllers.nodes import NODE_NAME
-from ctrlruntime.apiserver.interfaces import Change, Document
+from ctrlruntime.apiserver.interfaces import Change
 from ctrlruntime.errors import AlreadyExists, APIStatusError, CtrlError, TransportError
+from ctrlruntime.schema.trees import Document
 from ctrlruntime.testing.connection import Connection
 
 HEARTBEAT = 10.0  # seconds; the node lifecycle controller gives up after 50

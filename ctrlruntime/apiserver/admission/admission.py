@@ -27,12 +27,13 @@ from ctrlruntime.apiserver.admission.reviews import (
     read_patch,
 )
 from ctrlruntime.apiserver.admission.webhooks import Webhook, Webhooks
-from ctrlruntime.apiserver.interfaces import AdmissionAttributes, Document, Operation
+from ctrlruntime.apiserver.interfaces import AdmissionAttributes, Operation
 from ctrlruntime.apiserver.registry.expressions import ExpressionError, all_hold
 from ctrlruntime.apiserver.registry.resources import Resource
 from ctrlruntime.apiserver.webhook_client import WebhookCallError, WebhookClient
 from ctrlruntime.errors import APIStatusError, PatchError
 from ctrlruntime.log import get_logger
+from ctrlruntime.schema.trees import Document
 
 _log = get_logger("apiserver")
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ctrlruntime.apiserver.interfaces import Admission, AdmissionAttributes, Document, Operation, Served
+from ctrlruntime.apiserver.interfaces import Admission, AdmissionAttributes, Operation, Served
+from ctrlruntime.schema.trees import Document
 
 
 class AdmissionChain:

@@ -6,13 +6,13 @@ from ctrlruntime import field_errors
 from ctrlruntime.apiserver import failures
 from ctrlruntime.apiserver.admission.matching import has_own_kind
 from ctrlruntime.apiserver.admission.reviews import internal, no_object
-from ctrlruntime.apiserver.encoding import copy_tree, encode
-from ctrlruntime.apiserver.interfaces import AdmissionAttributes, Document
+from ctrlruntime.apiserver.interfaces import AdmissionAttributes
 from ctrlruntime.apiserver.patch import json_patch
 from ctrlruntime.apiserver.registry.defaults import default
 from ctrlruntime.apiserver.registry.resources import Resource, built_in
-from ctrlruntime.apiserver.schema import Misfit
 from ctrlruntime.errors import BadRequest, StatusCause
+from ctrlruntime.schema import Misfit
+from ctrlruntime.schema.trees import Document, copy_tree, encode
 
 
 class Shown:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, TypeVar
 
-from ctrlruntime.apiserver.interfaces import Change, Document
+from ctrlruntime.apiserver.interfaces import Change
 from ctrlruntime.apiserver.storage import Key
 from ctrlruntime.apiserver.storage.table import Table
+from ctrlruntime.schema.trees import Document
 
 GROUP: Final = "admissionregistration.k8s.io"
 _T = TypeVar("_T")

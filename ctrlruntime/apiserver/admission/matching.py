@@ -8,9 +8,10 @@ from typing import Any, Protocol, TypeAlias
 from ctrlruntime.apiserver import failures
 from ctrlruntime.apiserver.admission.reviews import Names
 from ctrlruntime.apiserver.admission.webhooks import Match, Rule
-from ctrlruntime.apiserver.interfaces import NAMESPACES, AdmissionAttributes, Document, UserIdentity
+from ctrlruntime.apiserver.interfaces import NAMESPACES, AdmissionAttributes, UserIdentity
 from ctrlruntime.apiserver.registry.resources import Resource
 from ctrlruntime.apiserver.storage import Store
+from ctrlruntime.schema.trees import Document
 
 Decide: TypeAlias = Callable[[UserIdentity | None, Mapping[str, str]], tuple[bool, str]]
 """What authorization says to a question of `expressions.May`; None is the server itself."""

@@ -12,12 +12,13 @@ from ctrlruntime.apiserver.admission.policies import Evaluation, PolicyTable, Se
 from ctrlruntime.apiserver.apply.merge import merge
 from ctrlruntime.apiserver.apply.types import Type
 from ctrlruntime.apiserver.apply.validation import problems
-from ctrlruntime.apiserver.interfaces import AdmissionAttributes, Document, Operation
+from ctrlruntime.apiserver.interfaces import AdmissionAttributes, Operation
 from ctrlruntime.apiserver.patch import json_patch
 from ctrlruntime.apiserver.registry.admission_policy_validation import mutation_scope_of
 from ctrlruntime.apiserver.registry.expressions import ExpressionError, evaluate, to_json
 from ctrlruntime.apiserver.registry.resources import Resource
 from ctrlruntime.errors import APIStatusError, PatchError
+from ctrlruntime.schema.trees import Document
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,11 +17,12 @@ from ctrlruntime.apiserver.admission.following import GROUP, follow
 from ctrlruntime.apiserver.admission.matching import Decide, Kinds, Matcher, names_of
 from ctrlruntime.apiserver.admission.reviews import make_request
 from ctrlruntime.apiserver.admission.webhooks import Match, read_match
-from ctrlruntime.apiserver.interfaces import NAMESPACES, AdmissionAttributes, Document, Operation
+from ctrlruntime.apiserver.interfaces import NAMESPACES, AdmissionAttributes, Operation
 from ctrlruntime.apiserver.registry.expressions import May, Scope, Variables, all_hold
 from ctrlruntime.apiserver.registry.resources import Resource
 from ctrlruntime.apiserver.storage import Key, Store
 from ctrlruntime.errors import APIStatusError
+from ctrlruntime.schema.trees import Document
 from ctrlruntime.selector import from_label_selector
 
 _EXEMPT = frozenset(

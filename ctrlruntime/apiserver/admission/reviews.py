@@ -11,9 +11,9 @@ from typing import Any, Literal
 import msgspec
 
 from ctrlruntime.apiserver.authorization import user_info
-from ctrlruntime.apiserver.encoding import encode
-from ctrlruntime.apiserver.interfaces import AdmissionAttributes, Document
+from ctrlruntime.apiserver.interfaces import AdmissionAttributes
 from ctrlruntime.errors import APIStatusError
+from ctrlruntime.schema.trees import Document, encode
 
 _GROUP = "admission.k8s.io"
 _KNOWN = frozenset({f"{_GROUP}/v1", f"{_GROUP}/v1beta1"})

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from ctrlruntime.apiserver.admission.changes import shown_as
 from ctrlruntime.apiserver.admission.matching import Decide, Kinds
 from ctrlruntime.apiserver.admission.policies import Evaluation, Policy, PolicyTable, Selected, denied
-from ctrlruntime.apiserver.interfaces import AdmissionAttributes, Document, Operation
+from ctrlruntime.apiserver.interfaces import AdmissionAttributes, Operation
 from ctrlruntime.apiserver.registry.admission_policy_validation import scope_of
 from ctrlruntime.apiserver.registry.expressions import ExpressionError, evaluate
 from ctrlruntime.errors import APIStatusError
+from ctrlruntime.schema.trees import Document
 
 _CODES = {"Unauthorized": 401, "Forbidden": 403, "RequestEntityTooLarge": 413}
 _LONGEST_MESSAGE = 5 * 1024

@@ -10,9 +10,10 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from ctrlruntime.apiserver.admission.following import GROUP, follow
-from ctrlruntime.apiserver.interfaces import AdmissionAttributes, Document, Operation, Served
+from ctrlruntime.apiserver.interfaces import AdmissionAttributes, Operation, Served
 from ctrlruntime.apiserver.storage import Key, Store
 from ctrlruntime.apiserver.webhook_client import Endpoint, endpoint_of
+from ctrlruntime.schema.trees import Document
 from ctrlruntime.selector import LabelSelector, from_label_selector
 
 MUTATING, VALIDATING = "mutatingwebhookconfigurations", "validatingwebhookconfigurations"

@@ -11,7 +11,7 @@ from ctrlruntime.apiserver.apply.fieldsets import FieldSet, cut
 from ctrlruntime.apiserver.apply.merge import compare_fields
 from ctrlruntime.apiserver.apply.resets import Reset
 from ctrlruntime.apiserver.apply.types import Type, Versions
-from ctrlruntime.apiserver.interfaces import Document
+from ctrlruntime.schema.trees import Document
 
 _UNOWNED_METADATA: Final = frozenset(
     {

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ctrlruntime.apiserver.interfaces import Document
 from ctrlruntime.apiserver.yaml_reader import YAMLProblem, read_yaml
 from ctrlruntime.errors import BadRequest
+from ctrlruntime.schema.trees import Document
 
 _GO_NAMES = {list: "array", str: "string", bool: "bool"}
 

@@ -12,7 +12,8 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from ctrlruntime.apiserver.encoding import decode, settled
+from ctrlruntime.apiserver.encoding import decode
+from ctrlruntime.schema.trees import settled
 
 FieldSet: TypeAlias = dict[str, Any]
 

@@ -11,7 +11,7 @@ from ctrlruntime.apiserver.apply.ownership import Owner
 from ctrlruntime.apiserver.apply.types import Type
 from ctrlruntime.apiserver.apply.validation import problems
 from ctrlruntime.apiserver.encoding import decode
-from ctrlruntime.apiserver.interfaces import Document
+from ctrlruntime.schema.trees import Document
 
 _ANNOTATION = "kubectl.kubernetes.io/last-applied-configuration"
 _LARGEST_ANNOTATIONS = 262_144

@@ -29,9 +29,9 @@ from ctrlruntime.apiserver.apply.pruning import Pruning
 from ctrlruntime.apiserver.apply.resets import Reset
 from ctrlruntime.apiserver.apply.types import Type, Versions
 from ctrlruntime.apiserver.apply.validation import problems
-from ctrlruntime.apiserver.encoding import is_same, timestamp
-from ctrlruntime.apiserver.interfaces import Document
+from ctrlruntime.apiserver.encoding import timestamp
 from ctrlruntime.errors import BadRequest
+from ctrlruntime.schema.trees import Document, is_same
 
 _KUBECTL = "kubectl"
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from ctrlruntime.apiserver.apply.fieldsets import SELF, FieldSet
 from ctrlruntime.apiserver.apply.types import ItemKeyError, Type
-from ctrlruntime.apiserver.encoding import encode_sorted
+from ctrlruntime.schema.trees import encode_sorted
 
 ABSENT: Any = object()
 

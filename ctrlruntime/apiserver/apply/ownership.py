@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from ctrlruntime.apiserver.apply.fieldsets import FieldSet, encode_value, ordered, parse, union
-from ctrlruntime.apiserver.interfaces import Document
+from ctrlruntime.schema.trees import Document
 
 Operation: TypeAlias = Literal["Apply", "Update"]
 BEFORE_FIRST_APPLY = "before-first-apply"

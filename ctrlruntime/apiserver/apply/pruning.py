@@ -11,7 +11,7 @@ from ctrlruntime.apiserver.apply.fieldsets import FieldSet, difference, intersec
 from ctrlruntime.apiserver.apply.merge import ABSENT, named_fields, with_declared
 from ctrlruntime.apiserver.apply.ownership import Owned, Ownership
 from ctrlruntime.apiserver.apply.types import Type, Versions
-from ctrlruntime.apiserver.interfaces import Document
+from ctrlruntime.schema.trees import Document
 
 
 class Pruning:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from ctrlruntime.apiserver.apply.fieldsets import FieldSet, difference, intersection
 from ctrlruntime.apiserver.apply.ownership import Owned, Ownership, read, write
-from ctrlruntime.apiserver.interfaces import Document
+from ctrlruntime.schema.trees import Document
 
 _SCALE = "autoscaling/v1"
 _REPLICAS: FieldSet = {"f:spec": {"f:replicas": {}}}

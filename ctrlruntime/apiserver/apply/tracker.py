@@ -21,10 +21,11 @@ from ctrlruntime.apiserver.apply.resets import Reset, reset_of
 from ctrlruntime.apiserver.apply.scale import path_of, to_object, to_scale
 from ctrlruntime.apiserver.apply.types import Compiler, Schemas, Type
 from ctrlruntime.apiserver.discovery.openapi import recorded
-from ctrlruntime.apiserver.encoding import copy_tree, decode
-from ctrlruntime.apiserver.interfaces import DEFINITIONS, Document
+from ctrlruntime.apiserver.encoding import decode
+from ctrlruntime.apiserver.interfaces import DEFINITIONS
 from ctrlruntime.apiserver.registry import Registry, Resource
 from ctrlruntime.apiserver.registry.defaults import default
+from ctrlruntime.schema.trees import Document, copy_tree
 
 _META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
 _WORKLOADS: Final = "apis/apps/v1"

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal, Protocol, TypeAlias
 
 from ctrlruntime.apiserver.apply.fieldsets import encode_value
-from ctrlruntime.apiserver.interfaces import Document
+from ctrlruntime.schema.trees import Document
 
 ListMode: TypeAlias = Literal["", "atomic", "set", "map"]
 Scalar: TypeAlias = Literal["", "string", "numeric", "boolean", "untyped"]

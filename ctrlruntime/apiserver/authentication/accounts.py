@@ -21,8 +21,8 @@ from ctrlruntime.apiserver.authentication.signing import SigningKey, VerifyingKe
 from ctrlruntime.apiserver.authentication.well_known import AUTHENTICATED, CREDENTIAL_ID, account_groups, account_user
 from ctrlruntime.apiserver.authorization import User
 from ctrlruntime.apiserver.encoding import decode
-from ctrlruntime.apiserver.interfaces import Document
 from ctrlruntime.field_errors import shown
+from ctrlruntime.schema.trees import Document
 
 LEGACY_ISSUER: Final = "kubernetes/serviceaccount"
 _LEGACY_CLAIMS: Final = "kubernetes.io/serviceaccount"

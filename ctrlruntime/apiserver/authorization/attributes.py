@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from ctrlruntime.apiserver.interfaces import Document, UserIdentity
+from ctrlruntime.apiserver.interfaces import UserIdentity
+from ctrlruntime.schema.trees import Document
 
 MASTERS: Final = "system:masters"
 """The group that may do everything."""

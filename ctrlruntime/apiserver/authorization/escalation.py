@@ -14,9 +14,10 @@ from ctrlruntime.apiserver.authorization.attributes import MASTERS, Authorizatio
 from ctrlruntime.apiserver.authorization.policy import GROUP
 from ctrlruntime.apiserver.authorization.rbac import RBAC
 from ctrlruntime.apiserver.authorization.rules import Rule, missing_rules
-from ctrlruntime.apiserver.interfaces import Document, UserIdentity
+from ctrlruntime.apiserver.interfaces import UserIdentity
 from ctrlruntime.errors import APIStatusError, BadRequest, Forbidden
 from ctrlruntime.field_errors import shown
+from ctrlruntime.schema.trees import Document
 
 _EVERYTHING: Final[Sequence[Rule]] = (
     {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]},

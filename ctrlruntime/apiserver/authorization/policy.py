@@ -7,8 +7,8 @@ import gzip
 import json
 from typing import Final
 
-from ctrlruntime.apiserver.interfaces import Document
 from ctrlruntime.data import open_data
+from ctrlruntime.schema.trees import Document
 
 GROUP: Final = "rbac.authorization.k8s.io"
 _KINDS: Final = {

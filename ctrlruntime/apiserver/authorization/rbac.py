@@ -15,9 +15,10 @@ import anyio
 from ctrlruntime.apiserver.authorization.attributes import MASTERS, AuthorizationAttributes, User
 from ctrlruntime.apiserver.authorization.policy import GROUP
 from ctrlruntime.apiserver.authorization.rules import Rule, rule_allows
-from ctrlruntime.apiserver.interfaces import API, Change, Document
+from ctrlruntime.apiserver.interfaces import API, Change
 from ctrlruntime.errors import Forbidden
 from ctrlruntime.field_errors import shown
+from ctrlruntime.schema.trees import Document
 
 RESOURCES: Final = ("clusterroles", "clusterrolebindings", "roles", "rolebindings")
 _ESCAPES: Final = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})

@@ -25,8 +25,9 @@ from ctrlruntime.apiserver.controllers.objects import (
     write_status,
 )
 from ctrlruntime.apiserver.cron import Schedule, parse
-from ctrlruntime.apiserver.interfaces import API, Document
+from ctrlruntime.apiserver.interfaces import API
 from ctrlruntime.errors import AlreadyExists
+from ctrlruntime.schema.trees import Document
 
 _SCHEDULED_AT: Final = "batch.kubernetes.io/cronjob-scheduled-timestamp"
 _TOO_MANY: Final = 100

@@ -24,7 +24,8 @@ from ctrlruntime.apiserver.controllers.objects import (
 )
 from ctrlruntime.apiserver.controllers.placement import is_chosen, tolerates
 from ctrlruntime.apiserver.controllers.revisions import drop_history, keep_revision, template_hash
-from ctrlruntime.apiserver.interfaces import API, Change, Document
+from ctrlruntime.apiserver.interfaces import API, Change
+from ctrlruntime.schema.trees import Document
 
 REVISION_LABEL: Final = "controller-revision-hash"
 _GENERATION: Final = "deprecated.daemonset.template.generation"

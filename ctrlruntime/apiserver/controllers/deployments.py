@@ -31,8 +31,9 @@ from ctrlruntime.apiserver.controllers.objects import (
     timestamp,
     write_status,
 )
-from ctrlruntime.apiserver.interfaces import API, Document
+from ctrlruntime.apiserver.interfaces import API
 from ctrlruntime.errors import AlreadyExists
+from ctrlruntime.schema.trees import Document
 
 HASH_LABEL: Final = "pod-template-hash"
 REVISION: Final = "deployment.kubernetes.io/revision"

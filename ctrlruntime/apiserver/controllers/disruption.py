@@ -24,7 +24,8 @@ from ctrlruntime.apiserver.controllers.objects import (
     timestamp,
     write_status,
 )
-from ctrlruntime.apiserver.interfaces import API, Change, Document
+from ctrlruntime.apiserver.interfaces import API, Change
+from ctrlruntime.schema.trees import Document
 from ctrlruntime.selector import from_label_selector
 
 _PATIENCE: Final = timedelta(minutes=2)

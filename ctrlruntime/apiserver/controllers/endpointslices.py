@@ -17,7 +17,8 @@ from ctrlruntime.apiserver.controllers.objects import (
     own_key,
     owner_reference,
 )
-from ctrlruntime.apiserver.interfaces import API, Change, Document
+from ctrlruntime.apiserver.interfaces import API, Change
+from ctrlruntime.schema.trees import Document
 
 SERVICE_LABEL: Final = "kubernetes.io/service-name"
 _HEADLESS: Final = "service.kubernetes.io/headless"

@@ -6,9 +6,10 @@ import secrets
 from typing import Literal
 
 from ctrlruntime.apiserver.controllers.objects import Now, metadata, timestamp
-from ctrlruntime.apiserver.interfaces import API, Document
+from ctrlruntime.apiserver.interfaces import API
 from ctrlruntime.errors import CtrlError
 from ctrlruntime.log import get_logger
+from ctrlruntime.schema.trees import Document
 
 _log = get_logger("apiserver")
 

@@ -9,8 +9,9 @@ import anyio
 
 from ctrlruntime.apiserver.controllers.keyed import Key
 from ctrlruntime.apiserver.controllers.objects import Now, key_of, metadata, parse_time
-from ctrlruntime.apiserver.interfaces import API, Document
+from ctrlruntime.apiserver.interfaces import API
 from ctrlruntime.errors import NotFound
+from ctrlruntime.schema.trees import Document
 
 
 class EventExpiry:

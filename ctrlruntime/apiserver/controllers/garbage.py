@@ -14,8 +14,9 @@ from typing import Final, Literal, TypeAlias
 from ctrlruntime.apiserver.controllers.events import Recorder
 from ctrlruntime.apiserver.controllers.keyed import Key
 from ctrlruntime.apiserver.controllers.objects import Now, is_deleting, metadata
-from ctrlruntime.apiserver.interfaces import API, Change, Document
+from ctrlruntime.apiserver.interfaces import API, Change
 from ctrlruntime.errors import NotFound
+from ctrlruntime.schema.trees import Document
 
 FOREGROUND: Final = "foregroundDeletion"
 ORPHAN: Final = "orphan"

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from ctrlruntime.apiserver.controllers.objects import metadata
-from ctrlruntime.apiserver.interfaces import Document
+from ctrlruntime.schema.trees import Document
 
 INDEX: Final = "batch.kubernetes.io/job-completion-index"
 

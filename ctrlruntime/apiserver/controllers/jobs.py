@@ -33,8 +33,9 @@ from ctrlruntime.apiserver.controllers.objects import (
     timestamp,
     write_status,
 )
-from ctrlruntime.apiserver.interfaces import API, Document
+from ctrlruntime.apiserver.interfaces import API
 from ctrlruntime.errors import NotFound
+from ctrlruntime.schema.trees import Document
 
 TRACKING: Final = "batch.kubernetes.io/job-tracking"
 _FAILURE_COUNT: Final = "batch.kubernetes.io/job-index-failure-count"

@@ -31,7 +31,8 @@ from ctrlruntime.apiserver.controllers.objects import (
     write_status,
 )
 from ctrlruntime.apiserver.controllers.references import Missing, missing_in_environment, missing_in_volumes
-from ctrlruntime.apiserver.interfaces import API, Change, Document
+from ctrlruntime.apiserver.interfaces import API, Change
+from ctrlruntime.schema.trees import Document
 
 _NETWORK: Final = 10 << 24 | 244 << 16
 _CONDITION_ORDER: Final = ("PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady", "PodScheduled")

@@ -12,8 +12,9 @@ from typing import Final
 
 from ctrlruntime.apiserver.controllers.keyed import Key, keys_of
 from ctrlruntime.apiserver.controllers.objects import Now, is_deleting, metadata, timestamp, write_status
-from ctrlruntime.apiserver.interfaces import API, Change, Document
+from ctrlruntime.apiserver.interfaces import API, Change
 from ctrlruntime.errors import AlreadyExists, APIStatusError, Conflict, NotFound
+from ctrlruntime.schema.trees import Document
 
 ROOT_CA: Final = "kube-root-ca.crt"
 _ROOT_CA_TEXT: Final = (

@@ -19,8 +19,9 @@ from ctrlruntime.apiserver.controllers.objects import (
 )
 from ctrlruntime.apiserver.controllers.placement import Load, obstacles, summary
 from ctrlruntime.apiserver.controllers.volumes import SELECTED_NODE, STORAGE, PodClaim, claims_of, is_bound
-from ctrlruntime.apiserver.interfaces import API, Change, Document
+from ctrlruntime.apiserver.interfaces import API, Change
 from ctrlruntime.data import KUBERNETES_VERSION
+from ctrlruntime.schema.trees import Document
 
 NODE_NAME: Final = "node-1"
 NODE_ADDRESS: Final = "10.0.1.1"

@@ -10,7 +10,8 @@ from datetime import UTC, datetime
 from typing import Any, Final, TypeAlias
 
 from ctrlruntime.apiserver.controllers.keyed import Key
-from ctrlruntime.apiserver.interfaces import API, Change, Document
+from ctrlruntime.apiserver.interfaces import API, Change
+from ctrlruntime.schema.trees import Document
 from ctrlruntime.selector import from_label_selector
 
 Now: TypeAlias = Callable[[], datetime]

@@ -8,9 +8,10 @@ from decimal import Decimal
 from typing import Any, Final
 
 from ctrlruntime.apiserver.controllers.objects import FINISHED, condition, labels_of, metadata
-from ctrlruntime.apiserver.interfaces import Change, Document
-from ctrlruntime.apiserver.quantity import parse
+from ctrlruntime.apiserver.interfaces import Change
 from ctrlruntime.apiserver.registry.pod_amounts import requests_of
+from ctrlruntime.schema.quantity import parse
+from ctrlruntime.schema.trees import Document
 
 _CLOSED: Final = {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}
 _NONE: Final = Decimal(0)

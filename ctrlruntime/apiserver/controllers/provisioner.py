@@ -22,8 +22,9 @@ from ctrlruntime.apiserver.controllers.volumes import (
     is_bound,
     waits_for_consumer,
 )
-from ctrlruntime.apiserver.interfaces import API, Change, Document
-from ctrlruntime.apiserver.quantity import parse
+from ctrlruntime.apiserver.interfaces import API, Change
+from ctrlruntime.schema.quantity import parse
+from ctrlruntime.schema.trees import Document
 
 ANNOTATION: Final = f"{PREFIX}provision"
 

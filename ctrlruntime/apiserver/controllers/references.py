@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from ctrlruntime.apiserver.controllers.objects import metadata
-from ctrlruntime.apiserver.interfaces import API, Document
+from ctrlruntime.apiserver.interfaces import API
+from ctrlruntime.schema.trees import Document
 
 _VOLUMES: Final = (("configMap", "configmaps", "name"), ("secret", "secrets", "secretName"))
 _PROJECTED: Final = (("configMap", "configmaps", "name"), ("secret", "secrets", "name"))

@@ -28,8 +28,9 @@ from ctrlruntime.apiserver.controllers.objects import (
     timestamp,
     write_status,
 )
-from ctrlruntime.apiserver.interfaces import API, Document
+from ctrlruntime.apiserver.interfaces import API
 from ctrlruntime.errors import APIStatusError
+from ctrlruntime.schema.trees import Document
 
 
 class ReplicaSets:

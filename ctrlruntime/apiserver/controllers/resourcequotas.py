@@ -9,8 +9,9 @@ from typing import Final
 from ctrlruntime.apiserver.admission.plugins.quota_usage import IGNORED, Name, evaluator_of, kinds_of, total_usage
 from ctrlruntime.apiserver.controllers.keyed import Key, keys_of
 from ctrlruntime.apiserver.controllers.objects import key_of
-from ctrlruntime.apiserver.interfaces import API, Change, Document
-from ctrlruntime.apiserver.quantity import parse
+from ctrlruntime.apiserver.interfaces import API, Change
+from ctrlruntime.schema.quantity import parse
+from ctrlruntime.schema.trees import Document
 
 _AGAIN: Final = 300.0
 """Seconds after which a quota is counted again although nothing was freed, as upstream does."""

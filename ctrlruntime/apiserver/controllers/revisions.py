@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ctrlruntime.apiserver.controllers.objects import controller_of, metadata, owner_reference, safe_hash
-from ctrlruntime.apiserver.interfaces import API, Document
+from ctrlruntime.apiserver.interfaces import API
+from ctrlruntime.schema.trees import Document
 
 
 def template_hash(owner: Document) -> str:

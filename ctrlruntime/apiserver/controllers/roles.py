@@ -7,7 +7,8 @@ from typing import Any, Final
 
 from ctrlruntime.apiserver.controllers.keyed import Key, keys_of
 from ctrlruntime.apiserver.controllers.objects import is_deleting, metadata
-from ctrlruntime.apiserver.interfaces import API, Change, Document
+from ctrlruntime.apiserver.interfaces import API, Change
+from ctrlruntime.schema.trees import Document
 from ctrlruntime.selector import from_label_selector
 
 _GROUP: Final = "rbac.authorization.k8s.io"

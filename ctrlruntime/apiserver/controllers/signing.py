@@ -9,7 +9,8 @@ from typing import Final, Protocol
 
 from ctrlruntime.apiserver.controllers.keyed import Key, keys_of
 from ctrlruntime.apiserver.controllers.objects import Now, condition, is_true, own_key, timestamp, write_status
-from ctrlruntime.apiserver.interfaces import API, Document
+from ctrlruntime.apiserver.interfaces import API
+from ctrlruntime.schema.trees import Document
 
 _GROUP, _PLURAL = "certificates.k8s.io", "certificatesigningrequests"
 _YEAR: Final = 365 * 86400

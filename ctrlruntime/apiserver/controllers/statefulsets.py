@@ -30,8 +30,9 @@ from ctrlruntime.apiserver.controllers.objects import (
     write_status,
 )
 from ctrlruntime.apiserver.controllers.revisions import drop_history, keep_revision, template_hash
-from ctrlruntime.apiserver.interfaces import API, Document
+from ctrlruntime.apiserver.interfaces import API
 from ctrlruntime.errors import NotFound
+from ctrlruntime.schema.trees import Document
 
 REVISION_LABEL: Final = "controller-revision-hash"
 _HASH_LABEL: Final = "controller.kubernetes.io/hash"

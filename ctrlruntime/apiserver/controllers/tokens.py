@@ -8,8 +8,9 @@ from typing import Final, TypeAlias
 
 from ctrlruntime.apiserver.controllers.keyed import Key, keys_of
 from ctrlruntime.apiserver.controllers.objects import is_deleting, metadata
-from ctrlruntime.apiserver.interfaces import API, Change, Document
+from ctrlruntime.apiserver.interfaces import API, Change
 from ctrlruntime.errors import NotFound
+from ctrlruntime.schema.trees import Document
 
 MakeToken: TypeAlias = Callable[[Document, str], str]
 """(the ServiceAccount, the Secret's name) → the token."""

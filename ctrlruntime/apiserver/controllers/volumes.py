@@ -20,8 +20,9 @@ from ctrlruntime.apiserver.controllers.objects import (
     owner_reference,
     write_status,
 )
-from ctrlruntime.apiserver.interfaces import API, Change, Document
-from ctrlruntime.apiserver.quantity import parse
+from ctrlruntime.apiserver.interfaces import API, Change
+from ctrlruntime.schema.quantity import parse
+from ctrlruntime.schema.trees import Document
 from ctrlruntime.selector import from_label_selector
 
 STORAGE: Final = "storage.k8s.io"

@@ -9,12 +9,11 @@ from functools import lru_cache
 from typing import Any
 
 from ctrlruntime.api.kind import version_priority
-from ctrlruntime.apiserver.encoding import encode
 from ctrlruntime.apiserver.http.negotiation import media_ranges
-from ctrlruntime.apiserver.interfaces import Document
 from ctrlruntime.apiserver.registry import Registry, Resource
 from ctrlruntime.apiserver.registry.resources import recorded_discovery
 from ctrlruntime.errors import NotAcceptable
+from ctrlruntime.schema.trees import Document, encode
 
 AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 

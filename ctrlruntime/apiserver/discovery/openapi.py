@@ -14,12 +14,13 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Any
 
-from ctrlruntime.apiserver.encoding import decode, encode
-from ctrlruntime.apiserver.interfaces import DEFINITIONS, Document
+from ctrlruntime.apiserver.encoding import decode
+from ctrlruntime.apiserver.interfaces import DEFINITIONS
 from ctrlruntime.apiserver.patch import PatchSchema
 from ctrlruntime.apiserver.registry import Registry, Resource
 from ctrlruntime.apiserver.storage import Record
 from ctrlruntime.data import open_data
+from ctrlruntime.schema.trees import Document, encode
 
 _META = "io.k8s.apimachinery.pkg.apis.meta.v1."
 _OBJECT_META = f"#/components/schemas/{_META}ObjectMeta"

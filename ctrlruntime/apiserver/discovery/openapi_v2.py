@@ -15,9 +15,9 @@ from functools import cache
 from typing import Any, Final
 
 from ctrlruntime.apiserver.discovery.openapi import OpenAPI, recorded
-from ctrlruntime.apiserver.encoding import decode, encode
-from ctrlruntime.apiserver.interfaces import Document
+from ctrlruntime.apiserver.encoding import decode
 from ctrlruntime.apiserver.registry import Registry
+from ctrlruntime.schema.trees import Document, encode
 
 PROTOBUF: Final = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
 _REFERENCE: Final = "#/components/schemas/"

@@ -12,10 +12,11 @@ import msgspec
 from aiohttp import web
 from multidict import CIMultiDict
 
-from ctrlruntime.apiserver.encoding import decode, encode, encode_yaml
+from ctrlruntime.apiserver.encoding import decode, encode_yaml
 from ctrlruntime.apiserver.http.calls import Call
 from ctrlruntime.apiserver.http.negotiation import negotiate
 from ctrlruntime.errors import APIStatusError, NotAcceptable
+from ctrlruntime.schema.trees import encode
 
 _GZIP_OVER = 128 * 1024
 _WARNINGS, _WARNING = 4096, 256

@@ -35,10 +35,10 @@ from ctrlruntime.apiserver.http.streams import Streams
 from ctrlruntime.apiserver.http.subresources import Subresources
 from ctrlruntime.apiserver.http.tokens import Tokens
 from ctrlruntime.apiserver.http.watches import Watch
-from ctrlruntime.apiserver.interfaces import Document
 from ctrlruntime.apiserver.registry import Registry, Resource, WriteOptions
 from ctrlruntime.errors import APIStatusError, NotAcceptable, RequestEntityTooLarge
 from ctrlruntime.log import get_logger
+from ctrlruntime.schema.trees import Document
 
 BODY_LIMIT = 3_145_728
 _log = get_logger("apiserver")

@@ -12,10 +12,11 @@ from ctrlruntime.apiserver.encoding import decode_body, duplicate_fields
 from ctrlruntime.apiserver.http import protobuf
 from ctrlruntime.apiserver.http.calls import Call
 from ctrlruntime.apiserver.http.negotiation import body_type
-from ctrlruntime.apiserver.interfaces import Document
 from ctrlruntime.apiserver.registry import Resource, WriteOptions
 from ctrlruntime.apiserver.yaml_reader import YAMLProblem, read_yaml
 from ctrlruntime.errors import BadRequest, StatusCause, UnsupportedMediaType
+from ctrlruntime.schema.trees import Document
+from ctrlruntime.schema.undecodable import undecodable
 
 _SHOWN = 30
 _REVIEWED = frozenset({"authentication.k8s.io", "authorization.k8s.io"})
@@ -134,7 +135,7 @@ def read_fitted(call: Call, resource: Resource, options: WriteOptions) -> Docume
     problems = [f'unknown field "{path}"' for path in unknown]
     problems += [f'duplicate field "{path}"' for path in options.duplicates]
     if problems and options.field_validation == "Strict":
-        raise failures.undecodable(resource.kind, resource.version, f"strict decoding error: {', '.join(problems)}")
+        raise undecodable(resource.kind, resource.version, f"strict decoding error: {', '.join(problems)}")
     if options.field_validation == "Warn":
         options.warnings.extend(problems)
     return document
@@ -162,7 +163,7 @@ def read_tree(call: Call, kind: str, *, is_custom: bool = False, options: WriteO
         elif repeated and options.field_validation == "Strict":
             listed = "".join(f"\n  {line}" for line in repeated)
             version = str(tree.get("apiVersion", "v1")).rpartition("/")[2]
-            raise failures.undecodable(kind, version, f"strict decoding error: yaml: unmarshal errors:{listed}")
+            raise undecodable(kind, version, f"strict decoding error: yaml: unmarshal errors:{listed}")
         else:
             options.warnings.extend(repeated)
     return tree

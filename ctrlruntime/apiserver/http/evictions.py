@@ -12,9 +12,9 @@ from typing import Final
 
 from ctrlruntime.apiserver import failures
 from ctrlruntime.apiserver.encoding import timestamp
-from ctrlruntime.apiserver.interfaces import Document
 from ctrlruntime.apiserver.registry import DeleteOptions, Registry, Resource, WriteOptions
 from ctrlruntime.errors import StatusCause, TooManyRequests
+from ctrlruntime.schema.trees import Document
 from ctrlruntime.selector import from_label_selector
 
 _REFUSED: Final = "Cannot evict pod as it would violate the pod's disruption budget."

@@ -13,11 +13,11 @@ from ctrlruntime.apiserver import failures
 from ctrlruntime.apiserver.http.calls import Call
 from ctrlruntime.apiserver.http.options import ListOptions
 from ctrlruntime.apiserver.http.views import View
-from ctrlruntime.apiserver.interfaces import Document
 from ctrlruntime.apiserver.registry import Registry, Resource
 from ctrlruntime.apiserver.registry.strategies import strategy_of
 from ctrlruntime.apiserver.storage import Key, Record
 from ctrlruntime.errors import APIStatusError, BadRequest
+from ctrlruntime.schema.trees import Document
 from ctrlruntime.selector import FieldSelector
 
 _Reader: TypeAlias = Callable[[Document], str]

@@ -12,8 +12,8 @@ from ctrlruntime.apiserver import failures
 from ctrlruntime.apiserver.behaviour import log_of
 from ctrlruntime.apiserver.http.answers import headers_of
 from ctrlruntime.apiserver.http.calls import Call
-from ctrlruntime.apiserver.interfaces import Document
 from ctrlruntime.errors import BadRequest, StatusCause
+from ctrlruntime.schema.trees import Document
 
 _CONTAINERS = ("initContainers", "containers", "ephemeralContainers")
 _NUMBERS = (("tailLines", 0, "must be greater than or equal to 0"), ("limitBytes", 1, "must be greater than 0"),

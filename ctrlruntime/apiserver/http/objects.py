@@ -13,8 +13,7 @@ from ctrlruntime import field_errors
 from ctrlruntime.apiserver import failures
 from ctrlruntime.apiserver.apply import read_configuration
 from ctrlruntime.apiserver.discovery.openapi import patch_schema
-from ctrlruntime.apiserver.encoding import copy_tree, decode_body, encode, encode_sorted
-from ctrlruntime.apiserver.failures import Undecodable
+from ctrlruntime.apiserver.encoding import decode_body
 from ctrlruntime.apiserver.go_values import go_text
 from ctrlruntime.apiserver.http.answers import answer, document_answer
 from ctrlruntime.apiserver.http.bodies import go_name, read_object, read_tree, was_served
@@ -23,7 +22,6 @@ from ctrlruntime.apiserver.http.lists import Match, read_version
 from ctrlruntime.apiserver.http.negotiation import Representation, go_type, negotiate, patch_type
 from ctrlruntime.apiserver.http.options import delete_options, list_options, write_options
 from ctrlruntime.apiserver.http.views import View
-from ctrlruntime.apiserver.interfaces import Document
 from ctrlruntime.apiserver.patch import PatchSchema, json_patch, restored, strategic_merge
 from ctrlruntime.apiserver.registry import DeleteOptions, Registry, Resource, WriteOptions, Written
 from ctrlruntime.apiserver.storage import Record
@@ -39,6 +37,8 @@ from ctrlruntime.errors import (
     UnsupportedMediaType,
 )
 from ctrlruntime.patch import apply_merge_patch
+from ctrlruntime.schema.trees import Document, copy_tree, encode, encode_sorted
+from ctrlruntime.schema.undecodable import Undecodable
 
 _WAIT = 3.0
 _CHILDREN_STAY = (

@@ -10,10 +10,10 @@ from ctrlruntime import field_errors
 from ctrlruntime.apiserver import failures
 from ctrlruntime.apiserver.http.bodies import go_name
 from ctrlruntime.apiserver.http.calls import Call
-from ctrlruntime.apiserver.interfaces import Document
 from ctrlruntime.apiserver.registry import DeleteOptions, WriteOptions
-from ctrlruntime.apiserver.schema.embedded import manager_causes
 from ctrlruntime.errors import BadRequest, StatusCause
+from ctrlruntime.schema.embedded import manager_causes
+from ctrlruntime.schema.trees import Document
 from ctrlruntime.selector import FieldSelector, LabelSelector, parse_fields, parse_labels
 
 _POLICIES = ("Foreground", "Background", "Orphan")

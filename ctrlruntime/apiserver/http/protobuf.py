@@ -15,8 +15,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
-from ctrlruntime.apiserver.interfaces import Document
-from ctrlruntime.apiserver.messages import (
+from ctrlruntime.schema.messages import (
     EITHER_OR,
     INT_OR_STRING,
     MICRO_TIME,
@@ -28,6 +27,7 @@ from ctrlruntime.apiserver.messages import (
     message,
     message_of,
 )
+from ctrlruntime.schema.trees import Document
 
 MAGIC: Final = b"k8s\x00"
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5

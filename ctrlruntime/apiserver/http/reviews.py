@@ -12,15 +12,16 @@ from ctrlruntime import field_errors
 from ctrlruntime.apiserver import failures
 from ctrlruntime.apiserver.authentication import Authenticator, TokenRefused
 from ctrlruntime.apiserver.authorization import RBAC, AuthorizationAttributes, User, user_info
-from ctrlruntime.apiserver.encoding import encode, timestamp
+from ctrlruntime.apiserver.encoding import timestamp
 from ctrlruntime.apiserver.http.answers import document_answer
 from ctrlruntime.apiserver.http.bodies import read_fitted
 from ctrlruntime.apiserver.http.calls import Call
 from ctrlruntime.apiserver.http.options import write_options
-from ctrlruntime.apiserver.interfaces import Document, FieldTracker
+from ctrlruntime.apiserver.interfaces import FieldTracker
 from ctrlruntime.apiserver.registry import Resource, WriteOptions
-from ctrlruntime.apiserver.schema.typed import object_meta
 from ctrlruntime.errors import BadRequest, StatusCause
+from ctrlruntime.schema.trees import Document, encode
+from ctrlruntime.schema.typed import object_meta
 from ctrlruntime.selector import label_key_problems, label_value_problems, parse_fields, parse_labels
 
 REVIEWS: Final = frozenset(

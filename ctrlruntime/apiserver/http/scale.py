@@ -14,9 +14,9 @@ from ctrlruntime.apiserver.http.bodies import read_object
 from ctrlruntime.apiserver.http.calls import Call, ResourcePath
 from ctrlruntime.apiserver.http.objects import Objects, Reader, check_path, is_apply, patched, read_apply
 from ctrlruntime.apiserver.http.options import write_options
-from ctrlruntime.apiserver.interfaces import Document
 from ctrlruntime.apiserver.registry import Registry, Resource, SubresourceView, WriteOptions
 from ctrlruntime.errors import BadRequest
+from ctrlruntime.schema.trees import Document
 from ctrlruntime.selector import from_label_selector, from_labels
 
 _KIND = ("autoscaling", "v1", "Scale")

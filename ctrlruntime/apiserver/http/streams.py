@@ -21,9 +21,9 @@ from ctrlruntime.apiserver.containers import Command, CommandError, Containers
 from ctrlruntime.apiserver.http.answers import headers_of
 from ctrlruntime.apiserver.http.calls import Call, ResourcePath
 from ctrlruntime.apiserver.http.logs import container_of, log_answer
-from ctrlruntime.apiserver.interfaces import Document
 from ctrlruntime.apiserver.registry import Registry, Resource
 from ctrlruntime.errors import BadRequest
+from ctrlruntime.schema.trees import Document
 
 _STDIN, _STDOUT, _STDERR, _ERROR, _RESIZE, _CLOSE = 0, 1, 2, 3, 4, 255
 _PROTOCOLS: Final = (

@@ -19,9 +19,9 @@ from ctrlruntime.apiserver.http.objects import Objects
 from ctrlruntime.apiserver.http.options import delete_options, write_options
 from ctrlruntime.apiserver.http.scale import Scales
 from ctrlruntime.apiserver.http.tokens import Tokens
-from ctrlruntime.apiserver.interfaces import Document
 from ctrlruntime.apiserver.registry import Registry, Resource, WriteOptions
 from ctrlruntime.errors import APIStatusError, BadRequest
+from ctrlruntime.schema.trees import Document
 
 _NO_KUBELET = frozenset({"portforward", "proxy"})
 _LIKE_STATUS = frozenset({"status", "finalize", "approval", "ephemeralcontainers", "resize"})

@@ -11,14 +11,14 @@ from aiohttp import web
 from ctrlruntime import field_errors
 from ctrlruntime.apiserver import failures
 from ctrlruntime.apiserver.authentication import AccountTokens, Bound
-from ctrlruntime.apiserver.encoding import encode, timestamp
+from ctrlruntime.apiserver.encoding import timestamp
 from ctrlruntime.apiserver.http.answers import document_answer, failure, headers_of
 from ctrlruntime.apiserver.http.bodies import read_fitted
 from ctrlruntime.apiserver.http.calls import Call, ResourcePath
 from ctrlruntime.apiserver.http.options import write_options
-from ctrlruntime.apiserver.interfaces import Document
 from ctrlruntime.apiserver.registry import Registry, Resource, WriteOptions
 from ctrlruntime.errors import BadRequest, NotAcceptable, StatusCause
+from ctrlruntime.schema.trees import Document, encode
 
 KEYS_PATH: Final = "/openid/v1/jwks"
 CONFIGURATION_PATH: Final = "/.well-known/openid-configuration"

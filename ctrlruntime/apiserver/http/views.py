@@ -11,12 +11,12 @@ from typing import Any
 
 from ctrlruntime import field_errors
 from ctrlruntime.apiserver import tables
-from ctrlruntime.apiserver.encoding import decode, encode
+from ctrlruntime.apiserver.encoding import decode
 from ctrlruntime.apiserver.http.negotiation import Form
-from ctrlruntime.apiserver.interfaces import Document
 from ctrlruntime.apiserver.registry import Resource
 from ctrlruntime.apiserver.storage import Event, Record
 from ctrlruntime.errors import BadRequest
+from ctrlruntime.schema.trees import Document, encode
 
 INITIAL_EVENTS_END = {"k8s.io/initial-events-end": "true"}
 

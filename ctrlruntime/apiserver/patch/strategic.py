@@ -12,8 +12,8 @@ from typing import Any
 
 from ctrlruntime.apiserver.failures import plain_internal
 from ctrlruntime.apiserver.go_values import GO_TYPES, go_text
-from ctrlruntime.apiserver.interfaces import Document
 from ctrlruntime.errors import APIStatusError, BadRequest, Invalid
+from ctrlruntime.schema.trees import Document
 
 _UNFIT = re.compile(r"json: cannot unmarshal (?:number )?(?P<given>\S+) into Go struct field \S+ of type (?P<kind>.+)")
 _FOUND = {

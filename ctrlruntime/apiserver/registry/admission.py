@@ -5,11 +5,12 @@ Takes a pending write (or a delete, or a body that is acted on and not stored), 
 
 from __future__ import annotations
 
-from ctrlruntime.apiserver.interfaces import NAMESPACES, Admission, AdmissionAttributes, Document, Operation
+from ctrlruntime.apiserver.interfaces import NAMESPACES, Admission, AdmissionAttributes, Operation
 from ctrlruntime.apiserver.registry.reading import read
 from ctrlruntime.apiserver.registry.resources import Resource
 from ctrlruntime.apiserver.registry.writes import DeleteOptions, Pending, WriteOptions
 from ctrlruntime.apiserver.storage import Record
+from ctrlruntime.schema.trees import Document
 
 
 async def mutate(admission: Admission, pending: Pending) -> None:

@@ -9,19 +9,19 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
-from ctrlruntime.apiserver.interfaces import Document
 from ctrlruntime.apiserver.registry.expressions import Scope, is_identifier, problem
 from ctrlruntime.apiserver.registry.trees import items
-from ctrlruntime.apiserver.registry.values import (
+from ctrlruntime.apiserver.registry.webhook_validation import conditions_causes, rule_causes
+from ctrlruntime.errors import StatusCause
+from ctrlruntime.field_errors import duplicate, forbidden_field, invalid_value, not_supported, required
+from ctrlruntime.schema.trees import Document
+from ctrlruntime.schema.values import (
     choice_causes,
     qualified_name_causes,
     selector_causes,
     spec_of,
     subdomain_causes,
 )
-from ctrlruntime.apiserver.registry.webhook_validation import conditions_causes, rule_causes
-from ctrlruntime.errors import StatusCause
-from ctrlruntime.field_errors import duplicate, forbidden_field, invalid_value, not_supported, required
 
 _ACTIONS: Final = ("Audit", "Deny", "Warn")
 _REASONS: Final = ("Forbidden", "Invalid", "RequestEntityTooLarge")

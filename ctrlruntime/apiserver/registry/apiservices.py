@@ -11,10 +11,11 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from ctrlruntime.apiserver.encoding import timestamp
-from ctrlruntime.apiserver.interfaces import Change, Document
+from ctrlruntime.apiserver.interfaces import Change
 from ctrlruntime.apiserver.registry.after_writes import AfterWrites
 from ctrlruntime.apiserver.registry.registry import Registry
 from ctrlruntime.apiserver.registry.writes import DeleteOptions, WriteOptions
+from ctrlruntime.schema.trees import Document
 
 GROUP: Final = "apiregistration.k8s.io"
 _LABEL: Final = "kube-aggregator.kubernetes.io/automanaged"

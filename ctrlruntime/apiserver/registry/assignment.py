@@ -9,15 +9,16 @@ from collections.abc import Collection
 from typing import Final
 
 from ctrlruntime.apiserver import failures
-from ctrlruntime.apiserver.interfaces import API, Document
+from ctrlruntime.apiserver.interfaces import API
 from ctrlruntime.apiserver.registry import services
 from ctrlruntime.apiserver.registry.conversions import drop_v1_annotations
 from ctrlruntime.apiserver.registry.device_rules import ADMIN_LABEL, first_with_admin_access
 from ctrlruntime.apiserver.registry.storage_validation import settle_data_source
 from ctrlruntime.apiserver.registry.trees import ensure_spec, put
-from ctrlruntime.apiserver.registry.values import spec_of
 from ctrlruntime.apiserver.registry.workload_defaults import TEMPLATE_GENERATION
 from ctrlruntime.field_errors import forbidden_field
+from ctrlruntime.schema.trees import Document
+from ctrlruntime.schema.values import spec_of
 
 _OTHER_OVERHEAD: Final = "pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead"
 

@@ -10,12 +10,13 @@ import time
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
-from ctrlruntime.apiserver.encoding import copy_tree, timestamp
-from ctrlruntime.apiserver.interfaces import Change, Document
+from ctrlruntime.apiserver.encoding import timestamp
+from ctrlruntime.apiserver.interfaces import Change
 from ctrlruntime.apiserver.registry.after_writes import AfterWrites
 from ctrlruntime.apiserver.registry.registry import Registry
-from ctrlruntime.apiserver.registry.values import spec_of
 from ctrlruntime.apiserver.registry.writes import WriteOptions
+from ctrlruntime.schema.trees import Document, copy_tree
+from ctrlruntime.schema.values import spec_of
 
 _API_SERVICES: Final = ("apiregistration.k8s.io", "apiservices")
 _FLOW_SCHEMAS: Final = ("flowcontrol.apiserver.k8s.io", "flowschemas")

@@ -10,7 +10,7 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
-from ctrlruntime.apiserver.interfaces import Document
+from ctrlruntime.schema.trees import Document
 
 Conversion: TypeAlias = tuple[tuple[str, str], Callable[[Document], Document], Callable[[Document], Document]]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import base64
 from collections.abc import Mapping
 
-from ctrlruntime.apiserver.interfaces import Document
 from ctrlruntime.apiserver.registry.trees import ensure_spec, inner, items, put
+from ctrlruntime.schema.trees import Document
 
 
 def namespace(document: Document) -> None:

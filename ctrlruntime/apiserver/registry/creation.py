@@ -10,12 +10,11 @@ from collections.abc import Callable
 from random import Random
 
 from ctrlruntime.apiserver import failures
-from ctrlruntime.apiserver.encoding import settle_numbers, timestamp
-from ctrlruntime.apiserver.interfaces import API, NAMESPACES, PODS, Document
+from ctrlruntime.apiserver.encoding import timestamp
+from ctrlruntime.apiserver.interfaces import API, NAMESPACES, PODS
 from ctrlruntime.apiserver.registry import signing_requests
 from ctrlruntime.apiserver.registry.assignment import assign, confirm_account, confirm_overhead
 from ctrlruntime.apiserver.registry.extensions import WriteExtensions
-from ctrlruntime.apiserver.registry.metadata import generated_name
 from ctrlruntime.apiserver.registry.object_validation import validate_object
 from ctrlruntime.apiserver.registry.pod_annotations import adopt_app_armor, merge_label_keys
 from ctrlruntime.apiserver.registry.preparation import prepare_create, restore_defaults
@@ -26,6 +25,8 @@ from ctrlruntime.apiserver.registry.services import SERVICES
 from ctrlruntime.apiserver.registry.strategies import strategy_of
 from ctrlruntime.apiserver.registry.writes import Pending, WriteOptions, Written
 from ctrlruntime.apiserver.storage import Store, Table
+from ctrlruntime.schema.metadata import generated_name
+from ctrlruntime.schema.trees import Document, settle_numbers
 
 
 class Creation:

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final, TypeAlias
 
-from ctrlruntime.apiserver.interfaces import Document
 from ctrlruntime.apiserver.registry import core_defaults as core
 from ctrlruntime.apiserver.registry import device_rules as devices
 from ctrlruntime.apiserver.registry import network_defaults as network
@@ -18,6 +17,7 @@ from ctrlruntime.apiserver.registry import pod_defaults as pods
 from ctrlruntime.apiserver.registry import policy_defaults as policy
 from ctrlruntime.apiserver.registry import storage_defaults as storage
 from ctrlruntime.apiserver.registry import workload_defaults as workloads
+from ctrlruntime.schema.trees import Document
 
 _ADMISSION: Final = "admissionregistration.k8s.io"
 _Rule: TypeAlias = Callable[[Document], None]

@@ -11,13 +11,13 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, cast
 from urllib.parse import urlsplit
 
-from ctrlruntime.apiserver.interfaces import Document
-from ctrlruntime.apiserver.registry.values import subdomain_problems
 from ctrlruntime.apiserver.registry.webhook_validation import url_causes
-from ctrlruntime.apiserver.schema.definition_rules import check_schema, unrecognized_formats
-from ctrlruntime.apiserver.schema.rules import children
 from ctrlruntime.errors import StatusCause
 from ctrlruntime.field_errors import duplicate, forbidden_field, invalid_value, not_supported, required, shown, too_many
+from ctrlruntime.schema.definition_rules import check_schema, unrecognized_formats
+from ctrlruntime.schema.rules import children
+from ctrlruntime.schema.trees import Document
+from ctrlruntime.schema.values import subdomain_problems
 from ctrlruntime.selector import utf8_length
 
 _LABEL_1035 = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?\Z")

@@ -12,7 +12,7 @@ from typing import Protocol
 
 from ctrlruntime.api.kind import version_priority
 from ctrlruntime.apiserver.encoding import timestamp
-from ctrlruntime.apiserver.interfaces import DEFINITIONS, Document
+from ctrlruntime.apiserver.interfaces import DEFINITIONS
 from ctrlruntime.apiserver.registry.definition_checks import (
     approval,
     check_definition,
@@ -23,9 +23,10 @@ from ctrlruntime.apiserver.registry.resources import Resource, ScalePaths, Subre
 from ctrlruntime.apiserver.registry.webhook_conversion import Caller, WebhookConversion
 from ctrlruntime.apiserver.registry.writer import Writer
 from ctrlruntime.apiserver.registry.writes import DeleteOptions, Hook, WriteOptions
-from ctrlruntime.apiserver.schema import compile_schema
 from ctrlruntime.apiserver.storage import Store
 from ctrlruntime.errors import APIStatusError, StatusCause
+from ctrlruntime.schema import compile_schema
+from ctrlruntime.schema.trees import Document
 
 FINALIZER = "customresourcecleanup.apiextensions.k8s.io"
 _SUBRESOURCE_VERBS = ("get", "patch", "update")

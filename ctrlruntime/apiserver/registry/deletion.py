@@ -9,13 +9,14 @@ from collections.abc import Callable
 
 from ctrlruntime.apiserver import failures
 from ctrlruntime.apiserver.encoding import timestamp
-from ctrlruntime.apiserver.interfaces import DEFINITIONS, NAMESPACES, PODS, Document
+from ctrlruntime.apiserver.interfaces import DEFINITIONS, NAMESPACES, PODS
 from ctrlruntime.apiserver.registry.extensions import WriteExtensions
 from ctrlruntime.apiserver.registry.records import Records, record_of
 from ctrlruntime.apiserver.registry.resources import Resource
 from ctrlruntime.apiserver.registry.strategies import Strategy, strategy_of
 from ctrlruntime.apiserver.registry.writes import DeleteOptions, Written
 from ctrlruntime.apiserver.storage import Record, Table
+from ctrlruntime.schema.trees import Document
 
 _FOREGROUND, _ORPHAN = "foregroundDeletion", "orphan"
 _PROTECTED_NAMESPACES = frozenset({"default", "kube-system", "kube-public"})

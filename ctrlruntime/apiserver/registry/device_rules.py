@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from ctrlruntime.apiserver.interfaces import Document
 from ctrlruntime.apiserver.registry.trees import inner, items, put
-from ctrlruntime.apiserver.registry.values import label_causes, spec_of, subdomain_causes
 from ctrlruntime.errors import StatusCause
 from ctrlruntime.field_errors import invalid_value, required
+from ctrlruntime.schema.trees import Document
+from ctrlruntime.schema.values import label_causes, spec_of, subdomain_causes
 
 ADMIN_LABEL: Final = "resource.kubernetes.io/admin-access"
 _ONE: Final = "exactly one of `exactly` or `firstAvailable` is required"

@@ -9,11 +9,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
-from ctrlruntime.apiserver.interfaces import Admission, Change, Document, FieldTracker, Operation
+from ctrlruntime.apiserver.interfaces import Admission, Change, FieldTracker, Operation
 from ctrlruntime.apiserver.options import ACTING_PLUGINS
 from ctrlruntime.apiserver.registry.resources import Resource
 from ctrlruntime.apiserver.registry.services import ServiceAddresses
 from ctrlruntime.apiserver.registry.writes import EscalationCheck, Hook, Pending, WriteOptions
+from ctrlruntime.schema.trees import Document
 
 _ITSELF: Final = "kube-apiserver"
 """Who owns what the server writes by itself."""

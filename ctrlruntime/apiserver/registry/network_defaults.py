@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ctrlruntime.apiserver.interfaces import Document
 from ctrlruntime.apiserver.registry.trees import ensure_spec, inner, items, put
+from ctrlruntime.schema.trees import Document
 
 
 def service(document: Document) -> None:

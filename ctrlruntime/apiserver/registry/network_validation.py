@@ -6,9 +6,11 @@ import ipaddress
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
-from ctrlruntime.apiserver.interfaces import Document
 from ctrlruntime.apiserver.registry.pod_validation import PROTOCOLS
-from ctrlruntime.apiserver.registry.values import (
+from ctrlruntime.errors import StatusCause
+from ctrlruntime.field_errors import duplicate, forbidden_field, invalid_value, not_supported, required
+from ctrlruntime.schema.trees import Document
+from ctrlruntime.schema.values import (
     IMMUTABLE,
     address_causes,
     choice_causes,
@@ -28,8 +30,6 @@ from ctrlruntime.apiserver.registry.values import (
     spec_of,
     subdomain_causes,
 )
-from ctrlruntime.errors import StatusCause
-from ctrlruntime.field_errors import duplicate, forbidden_field, invalid_value, not_supported, required
 
 _TYPES: Final = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")
 _TRAFFIC: Final = ("Cluster", "Local")

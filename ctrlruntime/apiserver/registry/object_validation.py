@@ -6,17 +6,17 @@ Other modules have the rules; here they are called in kube-apiserver's order, an
 from __future__ import annotations
 
 from ctrlruntime.apiserver import failures
-from ctrlruntime.apiserver.interfaces import Document
-from ctrlruntime.apiserver.registry.metadata import (
+from ctrlruntime.apiserver.registry.resources import scale_causes
+from ctrlruntime.apiserver.registry.validation import validate, warnings
+from ctrlruntime.apiserver.registry.writes import Hook, Pending
+from ctrlruntime.errors import StatusCause
+from ctrlruntime.schema.metadata import (
     finalizer_causes,
     finalizer_warnings,
     validate_metadata,
     validate_metadata_update,
 )
-from ctrlruntime.apiserver.registry.resources import scale_causes
-from ctrlruntime.apiserver.registry.validation import validate, warnings
-from ctrlruntime.apiserver.registry.writes import Hook, Pending
-from ctrlruntime.errors import StatusCause
+from ctrlruntime.schema.trees import Document
 
 
 def validate_object(pending: Pending, hook: Hook) -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final, TypeAlias
 
-from ctrlruntime.apiserver.interfaces import Document
-from ctrlruntime.apiserver.quantity import add, parse, rounded_up
 from ctrlruntime.apiserver.registry.trees import inner, items
+from ctrlruntime.schema.quantity import add, parse, rounded_up
+from ctrlruntime.schema.trees import Document
 
 Amounts: TypeAlias = Mapping[str, str]
 COMPUTE: Final = ("cpu", "memory")

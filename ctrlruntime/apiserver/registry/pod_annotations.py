@@ -6,12 +6,12 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from ctrlruntime.apiserver.interfaces import Document
 from ctrlruntime.apiserver.registry.pod_security import PROFILES, profile_causes
 from ctrlruntime.apiserver.registry.trees import all_containers, inner, items
-from ctrlruntime.apiserver.registry.values import relative_path_causes
 from ctrlruntime.errors import StatusCause
 from ctrlruntime.field_errors import forbidden_field, invalid_value
+from ctrlruntime.schema.trees import Document
+from ctrlruntime.schema.values import relative_path_causes
 
 MIRROR: Final = "kubernetes.io/config.mirror"
 SECCOMP_OF_POD: Final = "seccomp.security.alpha.kubernetes.io/pod"

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Final
 
-from ctrlruntime.apiserver.interfaces import Document
 from ctrlruntime.apiserver.registry.pod_amounts import (
     amounts_of,
     is_huge_pages,
@@ -18,6 +17,7 @@ from ctrlruntime.apiserver.registry.pod_amounts import (
     total_of,
 )
 from ctrlruntime.apiserver.registry.trees import ensure_spec, inner, items, put
+from ctrlruntime.schema.trees import Document
 
 _DOMAIN: Final = r"(?:[a-zA-Z0-9](?:[a-zA-Z0-9-]*[a-zA-Z0-9])?(?:\.[a-zA-Z0-9](?:[a-zA-Z0-9-]*[a-zA-Z0-9])?)*|\[[a-fA-F0-9:]+\])(?::[0-9]+)?"
 _PART: Final = r"[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*"

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from ctrlruntime.apiserver.interfaces import Document
 from ctrlruntime.apiserver.registry.trees import inner, items
-from ctrlruntime.apiserver.registry.values import (
+from ctrlruntime.errors import StatusCause
+from ctrlruntime.field_errors import duplicate, forbidden_field, invalid_value, not_supported, required
+from ctrlruntime.schema.trees import Document
+from ctrlruntime.schema.values import (
     choice_causes,
     label_causes,
     qualified_name_causes,
     selector_causes,
     subdomain_causes,
 )
-from ctrlruntime.errors import StatusCause
-from ctrlruntime.field_errors import duplicate, forbidden_field, invalid_value, not_supported, required
 from ctrlruntime.selector import label_value_problems
 
 _NEEDED: Final = "requiredDuringSchedulingIgnoredDuringExecution"

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Final, TypeAlias
 
-from ctrlruntime.apiserver.interfaces import Document
-from ctrlruntime.apiserver.quantity import canonical, parse
 from ctrlruntime.apiserver.registry.pod_amounts import (
     COMPUTE,
     HUGE_PAGES,
@@ -19,7 +17,11 @@ from ctrlruntime.apiserver.registry.pod_amounts import (
     total_of,
 )
 from ctrlruntime.apiserver.registry.trees import inner, items
-from ctrlruntime.apiserver.registry.values import (
+from ctrlruntime.errors import StatusCause
+from ctrlruntime.field_errors import duplicate, forbidden_field, invalid_value, not_supported, required
+from ctrlruntime.schema.quantity import canonical, parse
+from ctrlruntime.schema.trees import Document
+from ctrlruntime.schema.values import (
     NON_NEGATIVE,
     go_struct,
     key_problems,
@@ -27,8 +29,6 @@ from ctrlruntime.apiserver.registry.values import (
     qualified_name_causes,
     subdomain_causes,
 )
-from ctrlruntime.errors import StatusCause
-from ctrlruntime.field_errors import duplicate, forbidden_field, invalid_value, not_supported, required
 
 _OF_CONTAINERS: Final = ("cpu", "memory", "ephemeral-storage")
 STANDARD_RESOURCES: Final = frozenset(

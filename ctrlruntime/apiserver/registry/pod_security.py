@@ -6,12 +6,12 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from ctrlruntime.apiserver.interfaces import Document
 from ctrlruntime.apiserver.registry.pod_systems import windows_causes
 from ctrlruntime.apiserver.registry.trees import all_containers, inner, items
-from ctrlruntime.apiserver.registry.values import choice_causes, go_struct, relative_path_causes
 from ctrlruntime.errors import StatusCause
 from ctrlruntime.field_errors import duplicate, forbidden_field, invalid_value, required, too_long
+from ctrlruntime.schema.trees import Document
+from ctrlruntime.schema.values import choice_causes, go_struct, relative_path_causes
 from ctrlruntime.selector import utf8_length
 
 _ID_RANGE: Final = "must be between 0 and 2147483647, inclusive"

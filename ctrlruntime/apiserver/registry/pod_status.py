@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-from ctrlruntime.apiserver.interfaces import Document
 from ctrlruntime.apiserver.registry.services import family_of
 from ctrlruntime.apiserver.registry.trees import items
-from ctrlruntime.apiserver.registry.values import (
+from ctrlruntime.errors import StatusCause
+from ctrlruntime.field_errors import forbidden_field, invalid_value
+from ctrlruntime.schema.trees import Document
+from ctrlruntime.schema.values import (
     address_causes,
     is_address,
     qualified_name_causes,
     spec_of,
     subdomain_causes,
 )
-from ctrlruntime.errors import StatusCause
-from ctrlruntime.field_errors import forbidden_field, invalid_value
 
 _OF_THE_SYSTEM: Final = frozenset({"Initialized", "PodScheduled", "Ready"})
 _STATUSES: Final = {

@@ -6,11 +6,11 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final
 
-from ctrlruntime.apiserver.interfaces import Document
 from ctrlruntime.apiserver.registry.trees import all_containers, inner
-from ctrlruntime.apiserver.registry.values import choice_causes, subdomain_causes
 from ctrlruntime.errors import StatusCause
 from ctrlruntime.field_errors import forbidden_field, invalid_value, required
+from ctrlruntime.schema.trees import Document
+from ctrlruntime.schema.values import choice_causes, subdomain_causes
 from ctrlruntime.selector import utf8_length
 
 _ON_LINUX: Final = ("appArmorProfile", "seLinuxOptions", "seccompProfile", "runAsUser", "runAsGroup")

@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from ctrlruntime.apiserver.interfaces import Document
 from ctrlruntime.apiserver.registry.pod_annotations import MIRROR, agreement_causes, annotation_causes, change_causes
 from ctrlruntime.apiserver.registry.pod_placement import placement_causes, toleration_causes
 from ctrlruntime.apiserver.registry.pod_resources import (
@@ -19,7 +18,11 @@ from ctrlruntime.apiserver.registry.pod_resources import (
 from ctrlruntime.apiserver.registry.pod_security import container_security_causes, pod_security_causes
 from ctrlruntime.apiserver.registry.pod_systems import system_causes
 from ctrlruntime.apiserver.registry.trees import inner
-from ctrlruntime.apiserver.registry.values import (
+from ctrlruntime.apiserver.registry.volume_validation import device_causes, env_causes, mount_causes, volume_causes
+from ctrlruntime.errors import StatusCause
+from ctrlruntime.field_errors import duplicate, forbidden_field, invalid_value, required, shown, too_long, too_many
+from ctrlruntime.schema.trees import Document
+from ctrlruntime.schema.values import (
     PORT_RANGE,
     address_causes,
     annotations_causes,
@@ -32,9 +35,6 @@ from ctrlruntime.apiserver.registry.values import (
     qualified_name_causes,
     subdomain_causes,
 )
-from ctrlruntime.apiserver.registry.volume_validation import device_causes, env_causes, mount_causes, volume_causes
-from ctrlruntime.errors import StatusCause
-from ctrlruntime.field_errors import duplicate, forbidden_field, invalid_value, required, shown, too_long, too_many
 
 PROTOCOLS: Final = ("SCTP", "TCP", "UDP")
 _POLICIES: Final = ("Always", "OnFailure", "Never")

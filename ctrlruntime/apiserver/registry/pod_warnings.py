@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from ipaddress import IPv6Address, ip_address
 from typing import Any, Final
 
-from ctrlruntime.apiserver.interfaces import Document
-from ctrlruntime.apiserver.quantity import canonical, parse
 from ctrlruntime.apiserver.registry.pod_amounts import Amounts, amounts_of
 from ctrlruntime.apiserver.registry.pod_annotations import (
     APP_ARMOR,
@@ -18,7 +16,9 @@ from ctrlruntime.apiserver.registry.pod_annotations import (
     profile_of,
 )
 from ctrlruntime.apiserver.registry.trees import all_containers, inner, items
-from ctrlruntime.apiserver.registry.values import label_problems
+from ctrlruntime.schema.quantity import canonical, parse
+from ctrlruntime.schema.trees import Document
+from ctrlruntime.schema.values import label_problems
 from ctrlruntime.selector import label_value_problems
 
 _OLD_LABELS: Final[Mapping[str, str]] = {

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from ctrlruntime.apiserver.interfaces import Document
 from ctrlruntime.apiserver.registry.trees import ensure_spec, inner, items, put
+from ctrlruntime.schema.trees import Document
 
 RBAC: Final = "rbac.authorization.k8s.io"
 

@@ -11,9 +11,11 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from ctrlruntime.apiserver.interfaces import Document
-from ctrlruntime.apiserver.quantity import parse
-from ctrlruntime.apiserver.registry.values import (
+from ctrlruntime.errors import StatusCause
+from ctrlruntime.field_errors import duplicate, forbidden_field, invalid_value, not_supported, required
+from ctrlruntime.schema.quantity import parse
+from ctrlruntime.schema.trees import Document
+from ctrlruntime.schema.values import (
     NON_NEGATIVE,
     at_most_all_causes,
     choice_causes,
@@ -25,8 +27,6 @@ from ctrlruntime.apiserver.registry.values import (
     spec_of,
     subdomain_causes,
 )
-from ctrlruntime.errors import StatusCause
-from ctrlruntime.field_errors import duplicate, forbidden_field, invalid_value, not_supported, required
 from ctrlruntime.selector import utf8_length
 
 RBAC: Final = "rbac.authorization.k8s.io"

@@ -5,12 +5,12 @@ Pure functions on trees, called by the writer between admission and validation.
 
 from __future__ import annotations
 
-from ctrlruntime.apiserver.encoding import copy_tree, is_same
-from ctrlruntime.apiserver.interfaces import NAMESPACES, PODS, Document
+from ctrlruntime.apiserver.interfaces import NAMESPACES, PODS
 from ctrlruntime.apiserver.registry.defaults import default
 from ctrlruntime.apiserver.registry.disabled_fields import drop_disabled
 from ctrlruntime.apiserver.registry.resources import Resource
 from ctrlruntime.apiserver.registry.strategies import METADATA, Strategy
+from ctrlruntime.schema.trees import Document, copy_tree, is_same
 
 _NODE = ("", "nodes")
 _SYSTEM = ("uid", "generation", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink")

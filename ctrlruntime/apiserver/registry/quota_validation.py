@@ -6,8 +6,6 @@ from collections.abc import Iterator
 from decimal import ROUND_CEILING
 from typing import Final
 
-from ctrlruntime.apiserver.interfaces import Document
-from ctrlruntime.apiserver.quantity import canonical, parse
 from ctrlruntime.apiserver.registry.pod_amounts import HUGE_PAGES, may_exceed
 from ctrlruntime.apiserver.registry.pod_resources import (
     STANDARD_RESOURCES,
@@ -16,9 +14,11 @@ from ctrlruntime.apiserver.registry.pod_resources import (
     resource_name_causes,
 )
 from ctrlruntime.apiserver.registry.trees import items
-from ctrlruntime.apiserver.registry.values import IMMUTABLE, NON_NEGATIVE, go_struct, qualified_name_causes, spec_of
 from ctrlruntime.errors import StatusCause
 from ctrlruntime.field_errors import duplicate, forbidden_field, invalid_value, required
+from ctrlruntime.schema.quantity import canonical, parse
+from ctrlruntime.schema.trees import Document
+from ctrlruntime.schema.values import IMMUTABLE, NON_NEGATIVE, go_struct, qualified_name_causes, spec_of
 
 _QUOTA_RESOURCES: Final = STANDARD_RESOURCES - {"storage"}
 _COUNTED: Final = frozenset(

@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from ctrlruntime.apiserver.failures import undecodable
-from ctrlruntime.apiserver.interfaces import Document
 from ctrlruntime.apiserver.registry.defaults import default
-from ctrlruntime.apiserver.registry.metadata import drop_repeated_owners
 from ctrlruntime.apiserver.registry.resources import Resource
 from ctrlruntime.apiserver.registry.writes import WriteOptions
 from ctrlruntime.errors import BadRequest
+from ctrlruntime.schema.metadata import drop_repeated_owners
+from ctrlruntime.schema.trees import Document
+from ctrlruntime.schema.undecodable import undecodable
 
 
 def read(resource: Resource, document: Document, options: WriteOptions) -> Document:

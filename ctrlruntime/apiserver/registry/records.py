@@ -9,12 +9,12 @@ from __future__ import annotations
 from typing import Final
 
 from ctrlruntime.apiserver import failures
-from ctrlruntime.apiserver.encoding import copy_tree
-from ctrlruntime.apiserver.interfaces import DEFINITIONS, Change, Document, EventType
+from ctrlruntime.apiserver.interfaces import DEFINITIONS, Change, EventType
 from ctrlruntime.apiserver.registry.extensions import WriteExtensions
 from ctrlruntime.apiserver.registry.resources import Resource
 from ctrlruntime.apiserver.registry.writes import Pending
 from ctrlruntime.apiserver.storage import Key, Record, Store, Table
+from ctrlruntime.schema.trees import Document, copy_tree
 
 _LARGEST_OBJECT: Final = 1_572_864
 """etcd refuses requests over 1.5 MiB."""

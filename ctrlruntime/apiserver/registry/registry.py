@@ -12,8 +12,7 @@ from typing import Generic, TypeAlias, TypeVar
 from ctrlruntime.api.kind import version_priority
 from ctrlruntime.apiserver import failures
 from ctrlruntime.apiserver.authorization import User
-from ctrlruntime.apiserver.encoding import copy_tree
-from ctrlruntime.apiserver.interfaces import DEFINITIONS, Change, Document
+from ctrlruntime.apiserver.interfaces import DEFINITIONS, Change
 from ctrlruntime.apiserver.registry.definitions import Definitions
 from ctrlruntime.apiserver.registry.extensions import WriteExtensions
 from ctrlruntime.apiserver.registry.resources import Resource, built_in
@@ -22,6 +21,7 @@ from ctrlruntime.apiserver.registry.writer import Writer
 from ctrlruntime.apiserver.registry.writes import DeleteOptions, WriteOptions, Written
 from ctrlruntime.apiserver.storage import Record, Store
 from ctrlruntime.patch import apply_merge_patch
+from ctrlruntime.schema.trees import Document, copy_tree
 
 T = TypeVar("T")
 _CONTROLLER = User("system:kube-controller-manager", ("system:authenticated",))

@@ -12,19 +12,18 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, TypeAlias
 
-from ctrlruntime.apiserver import messages
-from ctrlruntime.apiserver.encoding import copy_tree, cut_metadata, decode, encode, encode_sorted
-from ctrlruntime.apiserver.failures import undecodable
+from ctrlruntime.apiserver.encoding import cut_metadata, decode
 from ctrlruntime.apiserver.go_values import GO_TYPES, go_text
-from ctrlruntime.apiserver.interfaces import Document
 from ctrlruntime.apiserver.registry.conversions import CONVERSIONS
 from ctrlruntime.apiserver.registry.webhook_conversion import WebhookConversion
-from ctrlruntime.apiserver.schema import Misfit, Structural, Typed
-from ctrlruntime.apiserver.schema.typed import object_meta, typed
 from ctrlruntime.apiserver.storage import Record
 from ctrlruntime.data import open_data
 from ctrlruntime.errors import StatusCause
 from ctrlruntime.field_errors import invalid_value
+from ctrlruntime.schema import Misfit, Structural, Typed, messages
+from ctrlruntime.schema.trees import Document, copy_tree, encode, encode_sorted
+from ctrlruntime.schema.typed import object_meta, typed
+from ctrlruntime.schema.undecodable import undecodable
 
 ALL_VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
 Converter: TypeAlias = Callable[[Document], Document]

@@ -13,10 +13,10 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 from ctrlruntime import field_errors
 from ctrlruntime.apiserver import failures
-from ctrlruntime.apiserver.interfaces import Document
-from ctrlruntime.apiserver.registry.values import address_causes, choice_causes, spec_of
 from ctrlruntime.apiserver.storage import Key, Record
 from ctrlruntime.errors import StatusCause
+from ctrlruntime.schema.trees import Document
+from ctrlruntime.schema.values import address_causes, choice_causes, spec_of
 
 T = TypeVar("T")
 SERVICES: Final = ("", "services")

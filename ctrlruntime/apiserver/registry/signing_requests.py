@@ -8,9 +8,10 @@ from collections.abc import Iterator
 from typing import Final
 
 from ctrlruntime.apiserver.authorization import user_info
-from ctrlruntime.apiserver.interfaces import Document, UserIdentity
+from ctrlruntime.apiserver.interfaces import UserIdentity
 from ctrlruntime.errors import StatusCause
 from ctrlruntime.field_errors import forbidden_field, invalid_value, not_supported
+from ctrlruntime.schema.trees import Document
 
 REQUESTS: Final = ("certificates.k8s.io", "certificatesigningrequests")
 _DECISIONS: Final = ("Approved", "Denied")

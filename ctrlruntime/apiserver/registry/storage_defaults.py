@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ctrlruntime.apiserver.interfaces import Document
 from ctrlruntime.apiserver.registry.pod_amounts import round_up
 from ctrlruntime.apiserver.registry.pod_defaults import default_source
 from ctrlruntime.apiserver.registry.trees import ensure_spec, inner, put
+from ctrlruntime.schema.trees import Document
 
 
 def persistent_volume(document: Document) -> None:

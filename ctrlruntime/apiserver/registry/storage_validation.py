@@ -10,12 +10,15 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
-from ctrlruntime.apiserver.interfaces import Document
-from ctrlruntime.apiserver.quantity import parse
 from ctrlruntime.apiserver.registry.pod_placement import node_selector_causes, toleration_causes
 from ctrlruntime.apiserver.registry.pod_resources import overhead_causes
 from ctrlruntime.apiserver.registry.pod_warnings import claim_spec_warnings, source_warnings
-from ctrlruntime.apiserver.registry.values import (
+from ctrlruntime.apiserver.registry.volume_sources import driver_causes, needs, source_causes
+from ctrlruntime.errors import StatusCause
+from ctrlruntime.field_errors import forbidden_field, invalid_value, not_supported, required, too_long
+from ctrlruntime.schema.quantity import parse
+from ctrlruntime.schema.trees import Document
+from ctrlruntime.schema.values import (
     choice_causes,
     config_key_causes,
     immutable_causes,
@@ -30,9 +33,6 @@ from ctrlruntime.apiserver.registry.values import (
     subdomain_causes,
     without,
 )
-from ctrlruntime.apiserver.registry.volume_sources import driver_causes, needs, source_causes
-from ctrlruntime.errors import StatusCause
-from ctrlruntime.field_errors import forbidden_field, invalid_value, not_supported, required, too_long
 
 _LARGEST_DATA: Final = 1_048_576
 _ACCESS_MODES: Final = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from ctrlruntime.apiserver.interfaces import Document
+from ctrlruntime.schema.trees import Document
 
 Fields: TypeAlias = Mapping[str, Callable[[Document], str]]
 

@@ -9,13 +9,12 @@ from collections.abc import Callable
 
 from ctrlruntime import field_errors
 from ctrlruntime.apiserver import failures
-from ctrlruntime.apiserver.encoding import is_same, settle_numbers, timestamp
-from ctrlruntime.apiserver.interfaces import API, Document
+from ctrlruntime.apiserver.encoding import timestamp
+from ctrlruntime.apiserver.interfaces import API
 from ctrlruntime.apiserver.registry import signing_requests
 from ctrlruntime.apiserver.registry.assignment import assign
 from ctrlruntime.apiserver.registry.deletion import ends_deletion
 from ctrlruntime.apiserver.registry.extensions import WriteExtensions
-from ctrlruntime.apiserver.registry.metadata import identity_causes
 from ctrlruntime.apiserver.registry.object_validation import validate_object
 from ctrlruntime.apiserver.registry.preparation import bump_generation, prepare_update, restore_defaults
 from ctrlruntime.apiserver.registry.reading import check_name, read, set_namespace
@@ -25,6 +24,8 @@ from ctrlruntime.apiserver.registry.services import SERVICES
 from ctrlruntime.apiserver.registry.strategies import strategy_of
 from ctrlruntime.apiserver.registry.writes import Edit, Pending, SubresourceView, WriteOptions, Written
 from ctrlruntime.apiserver.storage import Key, Record, Table
+from ctrlruntime.schema.metadata import identity_causes
+from ctrlruntime.schema.trees import Document, is_same, settle_numbers
 
 
 class Update:

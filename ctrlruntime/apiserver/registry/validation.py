@@ -11,7 +11,6 @@ import copy
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final, TypeAlias
 
-from ctrlruntime.apiserver.interfaces import Document
 from ctrlruntime.apiserver.registry import admission_policy_validation as admission_policies
 from ctrlruntime.apiserver.registry import device_rules as devices
 from ctrlruntime.apiserver.registry import network_validation as network
@@ -27,10 +26,11 @@ from ctrlruntime.apiserver.registry.pod_annotations import MIRROR
 from ctrlruntime.apiserver.registry.pod_status import pod_status_causes
 from ctrlruntime.apiserver.registry.pod_warnings import claim_spec_warnings, pod_warnings, template_warnings
 from ctrlruntime.apiserver.registry.trees import inner
-from ctrlruntime.apiserver.registry.values import key_problems, label_problems, spec_of, without
 from ctrlruntime.apiserver.registry.webhook_validation import webhook_causes
 from ctrlruntime.errors import StatusCause
 from ctrlruntime.field_errors import forbidden_field, invalid_value
+from ctrlruntime.schema.trees import Document
+from ctrlruntime.schema.values import key_problems, label_problems, spec_of, without
 
 _Rule: TypeAlias = Callable[[Document, Document | None], Iterator[StatusCause]]
 _Warning: TypeAlias = Callable[[Document], Iterator[str]]

@@ -6,9 +6,11 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
-from ctrlruntime.apiserver.interfaces import Document
-from ctrlruntime.apiserver.quantity import parse
-from ctrlruntime.apiserver.registry.values import (
+from ctrlruntime.errors import StatusCause
+from ctrlruntime.field_errors import forbidden_field, invalid_value, not_supported, required, too_long
+from ctrlruntime.schema.quantity import parse
+from ctrlruntime.schema.trees import Document
+from ctrlruntime.schema.values import (
     choice_causes,
     label_causes,
     no_dots_causes,
@@ -16,8 +18,6 @@ from ctrlruntime.apiserver.registry.values import (
     subdomain_causes,
     subdomain_problems,
 )
-from ctrlruntime.errors import StatusCause
-from ctrlruntime.field_errors import forbidden_field, invalid_value, not_supported, required, too_long
 
 _Rule: TypeAlias = Callable[[Any, str], Iterator[StatusCause]]
 _HOST_PATH_TYPES: Final = (

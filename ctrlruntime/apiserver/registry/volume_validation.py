@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from ctrlruntime.apiserver.interfaces import Document
-from ctrlruntime.apiserver.quantity import canonical, parse
 from ctrlruntime.apiserver.registry.storage_validation import claim_spec_causes
 from ctrlruntime.apiserver.registry.trees import items
-from ctrlruntime.apiserver.registry.values import (
+from ctrlruntime.apiserver.registry.volume_sources import needs, source_causes
+from ctrlruntime.errors import StatusCause
+from ctrlruntime.field_errors import forbidden_field, invalid_value, not_supported, required, shown
+from ctrlruntime.schema.quantity import canonical, parse
+from ctrlruntime.schema.trees import Document
+from ctrlruntime.schema.values import (
     annotations_causes,
     choice_causes,
     config_key_causes,
@@ -20,9 +23,6 @@ from ctrlruntime.apiserver.registry.values import (
     relative_path_causes,
     subdomain_causes,
 )
-from ctrlruntime.apiserver.registry.volume_sources import needs, source_causes
-from ctrlruntime.errors import StatusCause
-from ctrlruntime.field_errors import forbidden_field, invalid_value, not_supported, required, shown
 
 _ENV_FIELDS: Final = (
     "metadata.name",

@@ -15,11 +15,10 @@ from typing import Any, Protocol
 import msgspec
 
 from ctrlruntime.apiserver import failures
-from ctrlruntime.apiserver.encoding import encode
 from ctrlruntime.apiserver.go_values import GO_TYPES
-from ctrlruntime.apiserver.interfaces import Document
 from ctrlruntime.apiserver.webhook_client import Endpoint, WebhookCallError, endpoint_of
 from ctrlruntime.errors import APIStatusError
+from ctrlruntime.schema.trees import Document, encode
 from ctrlruntime.selector import label_key_problems, label_value_problems
 
 _GROUP = "apiextensions.k8s.io"

@@ -7,10 +7,12 @@ from collections.abc import Iterator
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from ctrlruntime.apiserver.interfaces import Document
 from ctrlruntime.apiserver.registry.expressions import REQUEST, Scope, problem
 from ctrlruntime.apiserver.registry.url_syntax import url_fault
-from ctrlruntime.apiserver.registry.values import (
+from ctrlruntime.errors import StatusCause
+from ctrlruntime.field_errors import duplicate, invalid_value, required, too_many
+from ctrlruntime.schema.trees import Document
+from ctrlruntime.schema.values import (
     PORT_RANGE,
     choice_causes,
     qualified_name_causes,
@@ -18,8 +20,6 @@ from ctrlruntime.apiserver.registry.values import (
     subdomain_causes,
     subdomain_problems,
 )
-from ctrlruntime.errors import StatusCause
-from ctrlruntime.field_errors import duplicate, invalid_value, required, too_many
 from ctrlruntime.selector import utf8_length
 
 _OPERATIONS: Final = ("*", "CONNECT", "CREATE", "DELETE", "UPDATE")

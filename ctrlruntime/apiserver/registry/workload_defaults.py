@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from ctrlruntime.apiserver.failures import undecodable
-from ctrlruntime.apiserver.interfaces import Document
 from ctrlruntime.apiserver.registry.conversions import drop_v1_annotations
 from ctrlruntime.apiserver.registry.pod_defaults import default_pod_spec, default_template
 from ctrlruntime.apiserver.registry.storage_defaults import persistent_volume_claim
 from ctrlruntime.apiserver.registry.trees import ensure_spec, inner, items, put
 from ctrlruntime.field_errors import quoted
+from ctrlruntime.schema.trees import Document
+from ctrlruntime.schema.undecodable import undecodable
 
 TEMPLATE_GENERATION: Final = "deprecated.daemonset.template.generation"
 

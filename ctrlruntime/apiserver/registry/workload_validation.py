@@ -7,10 +7,13 @@ from typing import Any, Final
 from zoneinfo import ZoneInfo
 
 from ctrlruntime.apiserver import cron
-from ctrlruntime.apiserver.interfaces import Document
 from ctrlruntime.apiserver.registry.pod_validation import pod_spec_causes, template_causes
 from ctrlruntime.apiserver.registry.storage_validation import claim_spec_causes
-from ctrlruntime.apiserver.registry.values import (
+from ctrlruntime.apiserver.registry.workload_defaults import TEMPLATE_GENERATION
+from ctrlruntime.errors import StatusCause
+from ctrlruntime.field_errors import duplicate, forbidden_field, invalid_value, not_supported, required
+from ctrlruntime.schema.trees import Document
+from ctrlruntime.schema.values import (
     NON_NEGATIVE,
     at_most_all_causes,
     choice_causes,
@@ -25,9 +28,6 @@ from ctrlruntime.apiserver.registry.values import (
     spec_of,
     without,
 )
-from ctrlruntime.apiserver.registry.workload_defaults import TEMPLATE_GENERATION
-from ctrlruntime.errors import StatusCause
-from ctrlruntime.field_errors import duplicate, forbidden_field, invalid_value, not_supported, required
 from ctrlruntime.selector import from_label_selector
 
 _LARGEST_INDEXED: Final = 100_000

@@ -14,7 +14,7 @@ from random import Random
 from typing import Final
 
 from ctrlruntime.apiserver import failures
-from ctrlruntime.apiserver.interfaces import API, Document, Operation
+from ctrlruntime.apiserver.interfaces import API, Operation
 from ctrlruntime.apiserver.registry import admission
 from ctrlruntime.apiserver.registry.creation import Creation
 from ctrlruntime.apiserver.registry.deletion import Deletion
@@ -24,6 +24,7 @@ from ctrlruntime.apiserver.registry.resources import Resource
 from ctrlruntime.apiserver.registry.update import Update, document_to_create
 from ctrlruntime.apiserver.registry.writes import DeleteOptions, Edit, SubresourceView, WriteOptions, Written
 from ctrlruntime.apiserver.storage import Store
+from ctrlruntime.schema.trees import Document
 
 _TRIES: Final = 10
 """How often a write starts again because another one came between; kube-apiserver gives up after five of a patch."""

@@ -6,11 +6,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias
 
-from ctrlruntime.apiserver.interfaces import Document, UserIdentity
+from ctrlruntime.apiserver.interfaces import UserIdentity
 from ctrlruntime.apiserver.registry.resources import Resource
 from ctrlruntime.apiserver.registry.strategies import Strategy
 from ctrlruntime.apiserver.storage import Record, Table
 from ctrlruntime.errors import StatusCause
+from ctrlruntime.schema.trees import Document
 
 Edit: TypeAlias = Callable[[Document | None], Document]
 """Makes the document to store from a tree of the present object that it may keep; it is asked again when another write came between.

@@ -13,11 +13,11 @@ from datetime import datetime
 from functools import cache
 from typing import Any, Final, TypeAlias
 
-from ctrlruntime.apiserver.interfaces import Document
 from ctrlruntime.apiserver.tables import printers
 from ctrlruntime.apiserver.tables.durations import age
 from ctrlruntime.data import open_data
 from ctrlruntime.jsonpath import JSONPathError, find, parse
+from ctrlruntime.schema.trees import Document
 
 _Printer: TypeAlias = Callable[[Document, datetime], list[Any]]
 _NAME_AND_AGE: Final[list[Document]] = [

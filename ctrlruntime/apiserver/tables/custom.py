@@ -8,9 +8,9 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any, Final
 
-from ctrlruntime.apiserver.interfaces import Document
 from ctrlruntime.apiserver.tables.durations import INVALID, duration, moment_of
 from ctrlruntime.jsonpath import JSONPathError, Path, find, parse
+from ctrlruntime.schema.trees import Document
 
 _NAME_COLUMN: Final[Document] = {"name": "Name", "type": "string", "format": "name", "description": "", "priority": 0}
 _AGE_COLUMN: Final[Document] = {

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any, Final
 
-from ctrlruntime.apiserver.interfaces import Document
 from ctrlruntime.apiserver.tables.durations import age, duration, moment_of
+from ctrlruntime.schema.trees import Document
 
 NONE: Final = "<none>"
 UNSET: Final = "<unset>"

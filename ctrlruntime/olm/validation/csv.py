@@ -48,7 +48,7 @@ def run(csv: ClusterServiceVersion, subject: Subject) -> Iterator[Problem]:
 
 
 def _names(csv: ClusterServiceVersion) -> Iterator[Problem]:
-    from ctrlruntime.apiserver.registry.values import subdomain_problems
+    from ctrlruntime.schema.values import subdomain_problems
 
     name, replaces = csv.metadata.name, csv.spec.replaces
     for code, path, value, is_required in (

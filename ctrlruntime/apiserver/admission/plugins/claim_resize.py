@@ -6,10 +6,11 @@ from decimal import Decimal
 
 from ctrlruntime.apiserver.admission.plugins.default_storage_class import CLASS_ANNOTATION
 from ctrlruntime.apiserver.admission.plugins.plugin import Plugin, forbidden
-from ctrlruntime.apiserver.interfaces import AdmissionAttributes, Document
-from ctrlruntime.apiserver.quantity import parse
+from ctrlruntime.apiserver.interfaces import AdmissionAttributes
 from ctrlruntime.apiserver.registry.pod_amounts import amounts_of
-from ctrlruntime.apiserver.registry.values import spec_of
+from ctrlruntime.schema.quantity import parse
+from ctrlruntime.schema.trees import Document
+from ctrlruntime.schema.values import spec_of
 
 
 class PersistentVolumeClaimResize(Plugin):

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from ctrlruntime.apiserver.admission.following import follow
-from ctrlruntime.apiserver.interfaces import Document
 from ctrlruntime.apiserver.storage import Key
 from ctrlruntime.apiserver.storage.table import Table
+from ctrlruntime.schema.trees import Document
 
 
 class DefaultClass:

@@ -8,14 +8,15 @@ from typing import Final, TypeAlias
 
 from ctrlruntime.apiserver.admission.following import follow
 from ctrlruntime.apiserver.admission.plugins.plugin import Plugin, forbidden
-from ctrlruntime.apiserver.interfaces import AdmissionAttributes, Document
-from ctrlruntime.apiserver.quantity import canonical, parse
+from ctrlruntime.apiserver.interfaces import AdmissionAttributes
 from ctrlruntime.apiserver.registry.pod_amounts import COMPUTE, Amounts, amounts_of, total_of
 from ctrlruntime.apiserver.registry.registry import Registry
 from ctrlruntime.apiserver.registry.resources import Resource
 from ctrlruntime.apiserver.registry.trees import items
-from ctrlruntime.apiserver.registry.values import spec_of
 from ctrlruntime.apiserver.storage import Key
+from ctrlruntime.schema.quantity import canonical, parse
+from ctrlruntime.schema.trees import Document
+from ctrlruntime.schema.values import spec_of
 
 _ANNOTATION: Final = "kubernetes.io/limit-ranger"
 _CONTAINERS: Final = (("containers", "container"), ("initContainers", "init container"))

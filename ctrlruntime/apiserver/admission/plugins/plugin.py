@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import ClassVar, TypeAlias
 
 from ctrlruntime.apiserver import failures
-from ctrlruntime.apiserver.interfaces import AdmissionAttributes, Document, Operation
+from ctrlruntime.apiserver.interfaces import AdmissionAttributes, Operation
 from ctrlruntime.apiserver.registry.registry import Registry
 from ctrlruntime.apiserver.registry.resources import Resource
 from ctrlruntime.errors import Forbidden
+from ctrlruntime.schema.trees import Document
 
 Write: TypeAlias = tuple[str, str, str, Operation]
 """Group, plural, subresource and operation."""

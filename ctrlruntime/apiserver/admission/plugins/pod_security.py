@@ -12,14 +12,15 @@ from ctrlruntime.apiserver import failures
 from ctrlruntime.apiserver.admission.following import follow
 from ctrlruntime.apiserver.admission.plugins.plugin import Plugin
 from ctrlruntime.apiserver.admission.plugins.pod_security_checks import Level, findings
-from ctrlruntime.apiserver.interfaces import NAMESPACES, PODS, AdmissionAttributes, Document, Operation
+from ctrlruntime.apiserver.interfaces import NAMESPACES, PODS, AdmissionAttributes, Operation
 from ctrlruntime.apiserver.registry.registry import Registry
 from ctrlruntime.apiserver.registry.resources import Resource
 from ctrlruntime.apiserver.registry.trees import inner, items
-from ctrlruntime.apiserver.registry.values import spec_of
 from ctrlruntime.apiserver.storage import Key
 from ctrlruntime.errors import StatusCause
 from ctrlruntime.field_errors import invalid_value
+from ctrlruntime.schema.trees import Document
+from ctrlruntime.schema.values import spec_of
 
 _LABEL: Final = "pod-security.kubernetes.io/"
 _LEVELS: Final = ("privileged", "baseline", "restricted")

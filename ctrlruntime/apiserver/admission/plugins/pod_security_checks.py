@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from functools import cache, partial
 from typing import Final, Literal, TypeAlias
 
-from ctrlruntime.apiserver.interfaces import Document
 from ctrlruntime.apiserver.registry.trees import all_containers, inner, items
 from ctrlruntime.field_errors import quoted
+from ctrlruntime.schema.trees import Document
 
 Level: TypeAlias = Literal["privileged", "baseline", "restricted"]
 Finding: TypeAlias = tuple[str, str] | None

@@ -12,8 +12,6 @@ from decimal import ROUND_CEILING
 from typing import Final, TypeAlias
 
 from ctrlruntime.apiserver.admission.plugins.claim_resize import class_of
-from ctrlruntime.apiserver.interfaces import Document
-from ctrlruntime.apiserver.quantity import add, parse
 from ctrlruntime.apiserver.registry.pod_amounts import (
     Amounts,
     amounts_of,
@@ -24,7 +22,9 @@ from ctrlruntime.apiserver.registry.pod_amounts import (
     total_of,
 )
 from ctrlruntime.apiserver.registry.trees import inner, items
-from ctrlruntime.apiserver.registry.values import spec_of
+from ctrlruntime.schema.quantity import add, parse
+from ctrlruntime.schema.trees import Document
+from ctrlruntime.schema.values import spec_of
 
 Name: TypeAlias = tuple[str, str]
 """Group and plural of a kind."""

@@ -24,13 +24,14 @@ from ctrlruntime.apiserver.admission.plugins.quota_usage import (
     sum_of,
     unspecified,
 )
-from ctrlruntime.apiserver.interfaces import AdmissionAttributes, Document, Operation
-from ctrlruntime.apiserver.quantity import canonical, parse, subtract
+from ctrlruntime.apiserver.interfaces import AdmissionAttributes, Operation
 from ctrlruntime.apiserver.registry.pod_amounts import Amounts
 from ctrlruntime.apiserver.registry.registry import Registry
 from ctrlruntime.apiserver.registry.resources import Resource
 from ctrlruntime.apiserver.registry.writes import WriteOptions
 from ctrlruntime.apiserver.storage import Key
+from ctrlruntime.schema.quantity import canonical, parse, subtract
+from ctrlruntime.schema.trees import Document
 
 _UPDATES: Mapping[str, frozenset[Name]] = {
     "": frozenset({PODS, SERVICES, CLAIMS}),

@@ -6,8 +6,9 @@
 from __future__ import annotations
 
 from ctrlruntime.apiserver.admission.plugins.plugin import Plugin
-from ctrlruntime.apiserver.interfaces import AdmissionAttributes, Document
+from ctrlruntime.apiserver.interfaces import AdmissionAttributes
 from ctrlruntime.apiserver.registry.resources import Resource
+from ctrlruntime.schema.trees import Document
 
 _FINALIZERS = {
     ("", "persistentvolumeclaims"): "kubernetes.io/pvc-protection",

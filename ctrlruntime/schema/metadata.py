@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from random import Random
 
-from ctrlruntime.apiserver.interfaces import Document
-from ctrlruntime.apiserver.registry.values import (
+from ctrlruntime.errors import StatusCause
+from ctrlruntime.field_errors import forbidden_field, invalid_value, required
+from ctrlruntime.schema.trees import Document
+from ctrlruntime.schema.values import (
     annotations_causes,
     key_problems,
     label_problems,
     labels_causes,
     subdomain_problems,
 )
-from ctrlruntime.errors import StatusCause
-from ctrlruntime.field_errors import forbidden_field, invalid_value, required
 
 _ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
 _LABEL_NAMED = frozenset({("", "Namespace"), ("", "Service"), ("apps", "StatefulSet")})

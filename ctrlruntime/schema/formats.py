@@ -8,8 +8,8 @@ import unicodedata
 from collections.abc import Callable, Mapping
 from datetime import date
 
-from ctrlruntime.apiserver.schema.uris import is_request_uri
 from ctrlruntime.cel.values import read_duration
+from ctrlruntime.schema.uris import is_request_uri
 
 _DATE_TIME = re.compile(
     r"([^t]*)t([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]([^t\n][0-9]+)?(z|[+-][0-9]{2}:[0-9]{2})(t.*)?", re.DOTALL

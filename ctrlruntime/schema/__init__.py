@@ -1,6 +1,6 @@
 """Shapes of objects: the Go types of built-in kinds, the structural schemas of custom ones."""
 
-from ctrlruntime.apiserver.schema.structural import Structural, compile_schema
-from ctrlruntime.apiserver.schema.typed import Misfit, Typed, typed
+from ctrlruntime.schema.structural import Structural, compile_schema
+from ctrlruntime.schema.typed import Misfit, Typed, typed
 
 __all__ = ["Misfit", "Structural", "Typed", "compile_schema", "typed"]

@@ -11,9 +11,9 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
-from ctrlruntime.apiserver.interfaces import Document
 from ctrlruntime.errors import StatusCause
 from ctrlruntime.field_errors import forbidden_field, invalid_value, not_supported, required, too_long
+from ctrlruntime.schema.trees import Document
 from ctrlruntime.selector import label_key_problems, label_value_problems, utf8_length
 
 NON_NEGATIVE: Final = "must be greater than or equal to 0"

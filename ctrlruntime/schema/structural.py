@@ -11,13 +11,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from ctrlruntime.apiserver.encoding import copy_tree, encode, is_same
-from ctrlruntime.apiserver.failures import undecodable
-from ctrlruntime.apiserver.interfaces import Document
-from ctrlruntime.apiserver.schema.embedded import embedded_causes, embedded_objects, read_embedded
-from ctrlruntime.apiserver.schema.formats import is_valid, recognized
-from ctrlruntime.apiserver.schema.rules import RuleNode, compile_rules, earlier_items, item_key
-from ctrlruntime.apiserver.schema.typed import Misfit
 from ctrlruntime.cel.patterns import compile_pattern
 from ctrlruntime.errors import StatusCause
 from ctrlruntime.field_errors import (
@@ -30,7 +23,12 @@ from ctrlruntime.field_errors import (
     too_long,
     too_many,
 )
-from ctrlruntime.generate.fitting import json_type
+from ctrlruntime.schema.embedded import embedded_causes, embedded_objects, read_embedded
+from ctrlruntime.schema.formats import is_valid, recognized
+from ctrlruntime.schema.rules import RuleNode, compile_rules, earlier_items, item_key
+from ctrlruntime.schema.trees import Document, copy_tree, encode, is_same, json_type
+from ctrlruntime.schema.typed import Misfit
+from ctrlruntime.schema.undecodable import undecodable
 
 _MISSING: Any = object()
 _BLOCKING = frozenset(

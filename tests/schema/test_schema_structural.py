@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from ctrlruntime.apiserver.schema import compile_schema
-from ctrlruntime.apiserver.schema.formats import is_valid
-from ctrlruntime.apiserver.schema.structural import Structural, compile_pattern
+from ctrlruntime.schema import compile_schema
+from ctrlruntime.schema.formats import is_valid
+from ctrlruntime.schema.structural import Structural, compile_pattern
 
 
 def judged(schema, value, old=...):

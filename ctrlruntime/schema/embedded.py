@@ -9,16 +9,14 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from ctrlruntime.apiserver.encoding import encode_sorted, settled
-from ctrlruntime.apiserver.interfaces import Document
-from ctrlruntime.apiserver.schema.typed import Misfit, object_meta
 from ctrlruntime.errors import StatusCause
 from ctrlruntime.field_errors import invalid_value, required, too_long
-from ctrlruntime.generate.fitting import json_type
+from ctrlruntime.schema.trees import Document, encode_sorted, json_type, settled
+from ctrlruntime.schema.typed import Misfit, object_meta
 from ctrlruntime.selector import utf8_length
 
 if TYPE_CHECKING:
-    from ctrlruntime.apiserver.schema.structural import Structural
+    from ctrlruntime.schema.structural import Structural
 
 _KIND = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?\Z")
 _LONGEST_KIND, _LONGEST_MANAGER, _LONGEST_SUBRESOURCE = 63, 128, 256
@@ -84,7 +82,7 @@ def embedded_causes(schema: Structural, value: Any, path: str) -> Iterator[Statu
 
 
 def _causes(value: Document, prefix: str) -> Iterator[StatusCause]:
-    from ctrlruntime.apiserver.registry.metadata import (
+    from ctrlruntime.schema.metadata import (
         metadata_causes,
         segment_problems,
     )  # the registry imports this package

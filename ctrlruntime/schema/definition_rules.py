@@ -9,16 +9,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ctrlruntime.apiserver.encoding import copy_tree
-from ctrlruntime.apiserver.schema.embedded import EmbeddedMisfit, embedded_causes, embedded_objects, read_embedded
-from ctrlruntime.apiserver.schema.formats import recognized
-from ctrlruntime.apiserver.schema.rule_checks import check_rules
-from ctrlruntime.apiserver.schema.rules import RULES, children, has_rules
-from ctrlruntime.apiserver.schema.structural import Structural, compile_schema
 from ctrlruntime.cel.failures import MissingLibraryError
 from ctrlruntime.cel.patterns import compile_pattern
 from ctrlruntime.errors import StatusCause
 from ctrlruntime.field_errors import forbidden_field, invalid_value, not_supported, required
+from ctrlruntime.schema.embedded import EmbeddedMisfit, embedded_causes, embedded_objects, read_embedded
+from ctrlruntime.schema.formats import recognized
+from ctrlruntime.schema.rule_checks import check_rules
+from ctrlruntime.schema.rules import RULES, children, has_rules
+from ctrlruntime.schema.structural import Structural, compile_schema
+from ctrlruntime.schema.trees import copy_tree
 
 _TYPES = ("array", "boolean", "integer", "number", "object", "string")
 _UNSUPPORTED = ("$ref", "id", "patternProperties", "definitions", "dependencies", "additionalItems")

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from ctrlruntime.apiserver.schema.typed import Misfit, typed
+from ctrlruntime.schema.typed import Misfit, typed
 
 
 def read(name, value):

@@ -11,9 +11,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from ctrlruntime.apiserver.schema.rules import RULES, children, has_rules, normalized_path, variables_of
 from ctrlruntime.errors import StatusCause
 from ctrlruntime.field_errors import forbidden_field, invalid_value, not_supported, required
+from ctrlruntime.schema.rules import RULES, children, has_rules, normalized_path, variables_of
 
 if TYPE_CHECKING:
     from ctrlruntime.cel import Program, Type

@@ -5,9 +5,9 @@ import sys
 
 import pytest
 
-from ctrlruntime.apiserver.schema import compile_schema
-from ctrlruntime.apiserver.schema.definition_rules import check_schema, unrecognized_formats
-from ctrlruntime.apiserver.schema.rules import compile_rules, normalized_path
+from ctrlruntime.schema import compile_schema
+from ctrlruntime.schema.definition_rules import check_schema, unrecognized_formats
+from ctrlruntime.schema.rules import compile_rules, normalized_path
 
 INT = {"type": "integer"}
 
@@ -127,7 +127,7 @@ def test_without_the_cel_library_a_definition_with_rules_is_refused_in_one_line(
     code = """
 import sys
 sys.modules["cel_expr_python.cel"] = None
-from ctrlruntime.apiserver.schema.definition_rules import check_schema
+from ctrlruntime.schema.definition_rules import check_schema
 (cause,) = check_schema({"type": "object", "x-kubernetes-validations": [{"rule": "true"}]}, "s")
 print(cause.field, cause.message)
 """

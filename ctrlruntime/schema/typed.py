@@ -12,9 +12,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any, TypeAlias
 
-from ctrlruntime.apiserver.encoding import settled
-from ctrlruntime.apiserver.interfaces import Document
-from ctrlruntime.apiserver.messages import (
+from ctrlruntime.schema.messages import (
     DURATION,
     EITHER_OR,
     INT_OR_STRING,
@@ -26,6 +24,7 @@ from ctrlruntime.apiserver.messages import (
     Message,
     message,
 )
+from ctrlruntime.schema.trees import Document, settled
 
 Reader: TypeAlias = Callable[[Any, str, list[str]], Any]
 """(value, its path, where unknown fields are reported) → the value as Go would write it."""
@@ -330,7 +329,7 @@ def _in_utc(value: str, digits: int) -> str:
 
 
 def _quantity(value: Any, _path: str, _unknown: list[str]) -> Any:
-    from ctrlruntime.apiserver.quantity import canonical
+    from ctrlruntime.schema.quantity import canonical
 
     try:
         return canonical(value)
