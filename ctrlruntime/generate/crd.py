@@ -14,7 +14,7 @@ from ctrlruntime.generate.descriptions import truncate
 from ctrlruntime.generate.options import ConversionWebhook, Document, Options, Place, Warn, warn
 from ctrlruntime.generate.paths import columns, scale, selectable_fields
 from ctrlruntime.generate.schema import SchemaWalker
-from ctrlruntime.generate.structural_rules import check_schema
+from ctrlruntime.generate.schema_checks import check_schema
 from ctrlruntime.markers import printer_columns
 
 __all__ = ["LABEL", "crds"]

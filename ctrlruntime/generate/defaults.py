@@ -20,10 +20,8 @@ from pydantic_core import PydanticUndefined, to_jsonable_python
 from ctrlruntime.api.annotations import Annotation
 from ctrlruntime.api.fields import Absence, absence
 from ctrlruntime.api.model import Model
-from ctrlruntime.errors import GenerateError
 from ctrlruntime.field import Duration, MicroTime, Quantity, Time
 from ctrlruntime.generate.builtin import builtin_name
-from ctrlruntime.generate.fitting import misfit
 from ctrlruntime.generate.options import Document, Place, Warn
 from ctrlruntime.markers import Default
 
@@ -97,9 +95,6 @@ class Defaults:
             raise place.error("null cannot be a default. Omit it")
         if value == {} and schema.get("type") == "array":
             value = []
-        problem = misfit(value, schema)
-        if problem:
-            raise GenerateError(f"{place}: the default {value!r} does not match the schema of the field: {problem}")
         schema["default"] = value
 
 

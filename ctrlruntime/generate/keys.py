@@ -13,7 +13,7 @@ from ctrlruntime import cel
 from ctrlruntime.api.annotations import Annotation
 from ctrlruntime.cel.schema_types import declare
 from ctrlruntime.generate.options import Place
-from ctrlruntime.generate.rules import RULE_LIMIT
+from ctrlruntime.schema.rule_checks import RULE_LIMIT
 
 __all__ = ["is_affordable", "is_key", "key_choices", "key_rules"]
 
