@@ -289,6 +289,7 @@ LIMITED: dict[str, Case] = {
         [
             dry("PATCH", f"{PODS}/stored", {"metadata": {"labels": {"a": "b"}}}),
             dry("PATCH", f"{PODS}/stored/resize", {"spec": {"containers": [asking(limits={"cpu": "3"})]}}),
+            dry("PATCH", f"{PODS}/stored/resize", {"spec": {"containers": [asking(requests={"cpu": "3"})]}}),
             dry("PATCH", f"{PODS}/stored/resize", {"spec": {"containers": [asking(requests={"cpu": "900m"})]}}),
         ],
         [

@@ -24,6 +24,7 @@ from plugin_cases import (
     asking,
     claim,
     counted,
+    dry,
     pod,
     service,
 )
@@ -119,6 +120,8 @@ async def test_a_controller_counts_what_is_used(server, namespace):
 
     send(server, namespace, ("POST", "v1/resourcequotas", {"metadata": {"name": "q"}, "spec": {"hard": HARD}}))
     await eventually(reads())
+    # Until kube-apiserver has heard of the status it charges nothing.
+    await eventually(lambda: send(server, namespace, dry("POST", "v1/pods", pod()))["code"] == 403)
     for plural, body in MADE:
         assert send(server, namespace, ("POST", plural, body))["code"] == 201
     reads(configmaps="2", pods="1", requests_cpu="500m", requests_storage="512Mi", services_nodeports="1")()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from ctrlruntime.apiserver.admission.plugins.plugin import Plugin, Write
 from ctrlruntime.apiserver.interfaces import Admission, AdmissionAttributes, Operation, Served
 from ctrlruntime.schema.trees import Document
 
@@ -14,9 +15,15 @@ class AdmissionChain:
 
     def __init__(self, plugins: Sequence[Admission]) -> None:
         self._plugins = tuple(plugins)
+        self._concerned: dict[Write, tuple[Admission, ...]] = {}
+        """Whom a write may concern; the others need not be asked whether they want it."""
 
     def is_wanted(self, group: str, plural: str, subresource: str, operation: Operation) -> bool:
-        return any(plugin.is_wanted(group, plural, subresource, operation) for plugin in self._plugins)
+        write = (group, plural, subresource, operation)
+        for plugin in self._concerned.get(write) or self._concerned_by(write):
+            if plugin.is_wanted(group, plural, subresource, operation):
+                return True
+        return False
 
     async def mutate(self, attributes: AdmissionAttributes, *, is_again: bool = False) -> Document | None:
         """Return the changed object. A plugin is asked again, once, when another one has changed the object after it."""
@@ -41,8 +48,14 @@ class AdmissionChain:
 
     def _wanting(self, attributes: AdmissionAttributes) -> list[Admission]:
         resource: Served = attributes.resource
-        group, plural, part, operation = resource.group, resource.plural, attributes.subresource, attributes.operation
-        return [plugin for plugin in self._plugins if plugin.is_wanted(group, plural, part, operation)]
+        write = (resource.group, resource.plural, attributes.subresource, attributes.operation)
+        plugins = self._concerned.get(write) or self._concerned_by(write)
+        return [plugin for plugin in plugins if plugin.is_wanted(*write)]
+
+    def _concerned_by(self, write: Write) -> tuple[Admission, ...]:
+        found = tuple(one for one in self._plugins if not isinstance(one, Plugin) or one.is_concerned(*write))
+        self._concerned[write] = found
+        return found
 
 
 __all__ = ["AdmissionChain"]

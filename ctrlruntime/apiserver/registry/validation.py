@@ -101,6 +101,7 @@ def _name_warnings(document: Document) -> Iterator[str]:
 
 
 def _pod_resize(document: Document, old: Document | None) -> Iterator[StatusCause]:
+    yield from pods.pod_spec_causes(spec_of(document), "spec", is_pod=True)
     now, before = qos_class(spec_of(document)), qos_class(spec_of(old))
     if now != before:
         yield invalid_value("spec", before, "Pod QOS Class may not change as a result of resizing")

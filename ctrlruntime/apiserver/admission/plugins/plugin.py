@@ -28,8 +28,12 @@ class Plugin:
         """Tell whether there is something in the store without which the plugin does nothing."""
         return True
 
+    def is_concerned(self, group: str, plural: str, subresource: str, operation: Operation) -> bool:
+        """Tell whether it ever looks at such a write."""
+        return (group, plural, subresource, operation) in self.writes
+
     def is_wanted(self, group: str, plural: str, subresource: str, operation: Operation) -> bool:
-        return (group, plural, subresource, operation) in self.writes and self.has_work()
+        return self.has_work() and self.is_concerned(group, plural, subresource, operation)
 
     async def mutate(self, attributes: AdmissionAttributes, *, is_again: bool = False) -> Document | None:
         """Act also when the object was changed since: kube-apiserver asks its own plugins again after a webhook's change."""

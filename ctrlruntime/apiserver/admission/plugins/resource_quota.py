@@ -59,8 +59,11 @@ class ResourceQuota(Plugin):
         self._quotas: dict[Key, Document] = {}
         follow(registry.store.table(*_QUOTAS), self._quotas, lambda quota: quota)
 
-    def is_wanted(self, group: str, plural: str, subresource: str, operation: Operation) -> bool:
-        if not self._quotas or (group, plural) in IGNORED:
+    def has_work(self) -> bool:
+        return bool(self._quotas)
+
+    def is_concerned(self, group: str, plural: str, subresource: str, operation: Operation) -> bool:
+        if (group, plural) in IGNORED:
             return False
         if operation == "CREATE":
             return not subresource
