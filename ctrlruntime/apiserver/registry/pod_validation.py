@@ -129,18 +129,28 @@ def _deadline_causes(seconds: int | None, before: int | None) -> Iterator[Status
 
 def resize_causes(spec: Document, before: Document) -> Iterator[StatusCause]:
     """What a resize may not do to the resources of containers, beyond the quality of service that must stay."""
+    is_fixed = False
     for name in ("containers", "initContainers"):
-        held = {container["name"]: container.get("resources") or {} for container in before.get(name) or ()}
-        for index, container in enumerate(spec.get(name) or ()):
-            resources, earlier = container.get("resources") or {}, held.get(container["name"], {})
+        held, given = before.get(name) or [], spec.get(name) or []
+        if len(held) != len(given):
+            yield forbidden_field(f"spec.{name}", f"{name} may not be added or removed on resize")
+            continue
+        for index, (container, earlier) in enumerate(zip(given, held, strict=True)):
+            path = f"spec.{name}[{index}]"
+            if container.get("name") != earlier["name"]:
+                yield forbidden_field(f"{path}.name", f"{name} may not be renamed or reordered on resize")
+                continue
+            resources, present = container.get("resources") or {}, earlier.get("resources") or {}
             for side in ("limits", "requests"):
-                removed = set(earlier.get(side) or {}) - set(resources.get(side) or {})
+                removed = set(present.get(side) or {}) - set(resources.get(side) or {})
                 if removed & {"cpu", "memory"}:
-                    path = f"spec.{name}[{index}].resources.{side}"
-                    yield forbidden_field(path, f"resource {side} cannot be removed")
-            if _extended(resources) != _extended(earlier):
-                yield forbidden_field("spec", "only cpu and memory resources are mutable")
-                return
+                    yield forbidden_field(f"{path}.resources.{side}", f"resource {side} cannot be removed")
+            is_fixed |= (_extended(resources), container.get("resizePolicy")) != (
+                _extended(present),
+                earlier.get("resizePolicy"),
+            )
+    if is_fixed:
+        yield forbidden_field("spec", "only cpu and memory resources are mutable")
 
 
 def _extended(resources: Document) -> list[Document]:

@@ -120,21 +120,27 @@ def _keep_all_but(resource: Resource, strategy: Strategy, document: Document, ol
 
 
 def _keep_all_but_resources(document: Document, old: Document) -> None:
-    """Leave only the resources of containers that are there; the rest is the old Pod's."""
+    """Leave only the resources of containers; the rest is the old Pod's. Other containers stay as they came, for the validation."""
     owners = document["metadata"].get("managedFields")
     kept = copy_tree(old)
     for name in ("containers", "initContainers"):
-        given = {container.get("name"): container for container in document["spec"].get(name) or ()}
-        for container in kept["spec"].get(name) or ():
-            wanted = given.get(container["name"])
-            for field in ("resources", "resizePolicy"):
-                if wanted is not None and field in wanted:
-                    container[field] = wanted[field]
-                elif wanted is not None:
-                    container.pop(field, None)
+        present = {container["name"]: container for container in kept["spec"].get(name) or ()}
+        given = document["spec"].get(name) or []
+        if given or present:
+            kept["spec"][name] = [_resized(present.get(one.get("name")), one) for one in given]
     document.update(kept)
     if owners is not None:
         document["metadata"]["managedFields"] = owners
+
+
+def _resized(container: Document | None, given: Document) -> Document:
+    if container is None:
+        return given
+    sized = {field: given[field] for field in ("resources", "resizePolicy") if field in given}
+    return {
+        **{field: value for field, value in container.items() if field not in {"resources", "resizePolicy"}},
+        **sized,
+    }
 
 
 def bump_generation(
