@@ -5,6 +5,9 @@ Pure functions on trees, called by the writer between admission and validation.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Final
+
 from ctrlruntime.apiserver.interfaces import NAMESPACES, PODS
 from ctrlruntime.apiserver.registry.defaults import default
 from ctrlruntime.apiserver.registry.disabled_fields import drop_disabled
@@ -127,20 +130,20 @@ def _keep_all_but_resources(document: Document, old: Document) -> None:
         present = {container["name"]: container for container in kept["spec"].get(name) or ()}
         given = document["spec"].get(name) or []
         if given or present:
-            kept["spec"][name] = [_resized(present.get(one.get("name")), one) for one in given]
+            kept["spec"][name] = [_with(present.get(one.get("name"), one), one, _SIZES) for one in given]
+    kept["spec"] = _with(kept["spec"], document["spec"], ("resources",))
     document.update(kept)
     if owners is not None:
         document["metadata"]["managedFields"] = owners
 
 
-def _resized(container: Document | None, given: Document) -> Document:
-    if container is None:
-        return given
-    sized = {field: given[field] for field in ("resources", "resizePolicy") if field in given}
-    return {
-        **{field: value for field, value in container.items() if field not in {"resources", "resizePolicy"}},
-        **sized,
-    }
+_SIZES: Final = ("resources", "resizePolicy")
+
+
+def _with(tree: Document, given: Document, fields: Sequence[str]) -> Document:
+    """Return a tree with some fields as they were given."""
+    chosen = {**tree, **{field: given[field] for field in fields if field in given}}
+    return {field: value for field, value in chosen.items() if field not in fields or field in given}
 
 
 def bump_generation(
