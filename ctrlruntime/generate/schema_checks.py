@@ -15,6 +15,7 @@ from ctrlruntime.generate.marks import RULES
 from ctrlruntime.generate.options import Place, Warn
 from ctrlruntime.schema.definition_rules import check_schema as causes_of
 from ctrlruntime.schema.definition_rules import unrecognized_formats
+from ctrlruntime.schema.rule_checks import check_rules
 from ctrlruntime.schema.rules import RuleNode, children, compile_rules
 
 __all__ = ["check_schema"]
@@ -32,6 +33,7 @@ _ADVICE: Final = (
 )
 """What to do in Python about what the API server says; patterns of a field and a message."""
 _COST: Final = re.compile(r"exceeds budget|exceeding cost limit")
+_UNCOMPILED: Final = "rule compile error: "
 _BOUND_ADVICE: Final = "Bound its lists, dicts and strings with Field(max_length=…), or simplify the rule"
 _STEPS: Final = (
     (re.compile(r"properties\[([^]]*)\]"), r"\1"),
@@ -49,7 +51,12 @@ def check_schema(schema: Mapping[str, Any], place: Place, warn: Warn) -> None:
     for form in unrecognized_formats(schema):
         warn(f"{place}: the API server does not support the format {form!r}, so it does not check the value")
     is_checked = True
-    for cause in causes_of(schema, ""):
+    causes = causes_of(schema, "")
+    if any(
+        _UNCOMPILED in cause.message for cause in causes
+    ):  # said of a default; the check of the rule itself says more
+        causes = check_rules(schema, "")
+    for cause in causes:
         if cause.reason == "InternalError":
             is_checked = False
             warn(f"{place}: patterns and CEL rules were not checked: {cause.message.removeprefix('Internal error: ')}")
@@ -108,7 +115,7 @@ def _steps(field: str) -> str:
 def _warn_of_numbers(node: RuleNode, where: str, warn: Warn) -> None:
     """Warn of `quantity(self)` for a field that takes numbers too: it has no overload for them, so the object is rejected."""
     for rule in node.rules:
-        if rule.program.calls("type"):  # the rule looks which of the two it is
+        if rule.program is None or rule.program.calls("type"):  # the rule looks which of the two it is
             continue
         for function, argument in dict.fromkeys(rule.program.untyped_arguments("quantity", "isQuantity")):
             warn(

@@ -29,7 +29,9 @@ class Rule:
     """One rule, ready to run."""
 
     text: str
-    program: Program
+    program: Program | None
+    """None: it does not compile. Only a default is judged by such a rule, before the definition is refused."""
+    problem: str = ""
     message: str = ""
     message_program: Program | None = None
     reason: str = "FieldValueInvalid"
@@ -38,7 +40,7 @@ class Rule:
 
     @property
     def uses_old_self(self) -> bool:
-        return "oldSelf" in self.program.used_variables
+        return self.program is not None and "oldSelf" in self.program.used_variables
 
     @property
     def shown(self) -> str:
@@ -111,6 +113,9 @@ class RuleNode:
     ) -> StatusCause | None:
         from ctrlruntime.cel import CostError, EvaluationError
 
+        if rule.program is None:
+            text = f"Invalid value: {shown(self.type)}: rule compile error: {rule.problem}"
+            return StatusCause("FieldValueInvalid", text, path or "<nil>")
         try:
             if rule.program.evaluate(**bindings) is True:
                 return None
@@ -194,7 +199,7 @@ def _message(rule: Rule, bindings: Mapping[str, Any]) -> str:
 
 
 def compile_rules(schema: Mapping[str, Any], *, is_resource: bool = False) -> RuleNode | None:
-    """Return the rules of a schema that passed the checks of a definition; None when it has none."""
+    """Return the rules of a schema; None when it has none."""
     if not has_rules(schema):
         return None
     return _node(schema, is_resource)
@@ -238,23 +243,39 @@ def _child(schema: Mapping[str, Any]) -> RuleNode:
 
 
 def _rules(rules: Sequence[Mapping[str, Any]], schema: Mapping[str, Any], is_resource: bool) -> Iterator[Rule]:
-    from ctrlruntime import cel
     from ctrlruntime.cel.schema_types import declare
 
     declared = declare(schema, is_resource=is_resource)
-    assert declared is not None
+    if declared is None:
+        return
     for rule in rules:
         variables = variables_of(declared, optional_old_self=bool(rule.get("optionalOldSelf")))
-        expression: str = rule.get("messageExpression", "")
+        program, problem = _compiled(rule["rule"], variables, "bool")
         yield Rule(
             text=rule["rule"],
-            program=cel.compile(rule["rule"], variables=variables),
+            program=program,
+            problem=problem,
             message=rule.get("message", ""),
-            message_program=cel.compile(expression, variables=variables) if expression.strip() else None,
+            message_program=_compiled(rule.get("messageExpression", ""), variables, "string")[0],
             reason=rule.get("reason") or "FieldValueInvalid",
             field_path=normalized_path(rule.get("fieldPath", ""), schema) or "",
             optional_old_self=bool(rule.get("optionalOldSelf")),
         )
+
+
+def _compiled(text: str, variables: Mapping[str, Type], kind: str) -> tuple[Program | None, str]:
+    """Return the program, or why there is none."""
+    from ctrlruntime import cel
+
+    if not text.strip():
+        return None, "rule is not specified"
+    try:
+        program = cel.compile(text, variables=variables)
+    except cel.CompileError as error:
+        return None, f"compilation failed: {error}"
+    if program.result_type.kind != kind:
+        return None, f"cel expression must evaluate to a {kind}"
+    return program, ""
 
 
 def variables_of(type: Type, *, optional_old_self: bool = False) -> dict[str, Type]:

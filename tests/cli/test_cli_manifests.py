@@ -158,7 +158,7 @@ BAD_INPUT = {
     "a path that leads nowhere": (f"@ctrl.crd.printcolumn('X', '.spec.x')\n{KIND}): ...", "'X': .spec.x is not in the schema"),
     "CEL that does not compile": (
         f"import typing\n{KIND}):\n    x: typing.Annotated[str, ctrl.crd.CEL('self >')] = ''",
-        "bad.Game.x: the rule 'self >' does not compile",
+        "bad.Game.x: the rule 'self >': compilation failed: ERROR: <input>:1:7: Syntax error",
     ),
     "a validator without methods": (
         f"{KIND}): ...\n{DEFAULTER}def setup(mgr):\n    {WEBHOOK}.with_validator(Fills()).complete()",
