@@ -24,7 +24,7 @@ WAITS_FOR_A_CART = """
     async def main():
         cluster = ctrl.Cluster(ctrl.get_config(), scheme=ctrl.Scheme(Cart))
         client = cluster.unfenced_client()
-        carts = await eventually(lambda: client.list(Cart), timeout=LONGEST_WAIT)
+        carts = await eventually(lambda: client.list(Cart), timeout=120)
         await cluster.close()
         return carts[0].size
 
