@@ -379,8 +379,15 @@ def test_webhooks_come_after_the_operator_and_the_doctor_compares_their_certific
             webhook["clientConfig"]["caBundle"] = base64.b64encode(pem).decode()
         return bool(request_("PUT", path, configuration))
 
+    # The Secret comes from cert-manager, which the test plays: no Pod starts before it is there.
+    request_("POST", "/api/v1/namespaces", {"metadata": {"name": shop.namespace}})
+    encoded = base64.b64encode(authority).decode()
+    data = {"tls.crt": encoded, "tls.key": base64.b64encode(issued.key).decode(), "ca.crt": encoded}
+    secret = {"metadata": {"name": "webhook-server-cert"}, "type": "kubernetes.io/tls", "data": data}
+    request_("POST", f"/api/v1/namespaces/{shop.namespace}/secrets", secret)
+
     hook = f"MutatingWebhookConfiguration {shop.name}-mutating-webhook-configuration"
-    hurried = run("deploy", "--timeout", "2")
+    hurried = run("deploy", "--timeout", "5")
     assert hurried.exit_code == 1
     if server.backend == "embedded":  # where no Pod could inject the CA
         assert f"error: cannot deploy {hook}: its calls would fail. " in hurried.stderr
@@ -388,17 +395,13 @@ def test_webhooks_come_after_the_operator_and_the_doctor_compares_their_certific
         inject(other.pem)
         done = run("deploy")
     else:
-        assert f"error: {hook} has no CA bundle after 2 s, so its calls fail. " in hurried.stderr
+        assert f"error: {hook} has no CA bundle after 5 s, so its calls fail. " in hurried.stderr
         injector = threading.Thread(target=lambda: asyncio.run(eventually(lambda: inject(other.pem))))
         request_("DELETE", path)
         injector.start()
         done = run("deploy")
         injector.join()
     lines = [line.split(":")[0] for line in done.stdout.splitlines()]
-    encoded = base64.b64encode(authority).decode()
-    data = {"tls.crt": encoded, "tls.key": base64.b64encode(issued.key).decode(), "ca.crt": encoded}
-    secret = {"metadata": {"name": "webhook-server-cert"}, "type": "kubernetes.io/tls", "data": data}
-    request_("POST", f"/api/v1/namespaces/{shop.namespace}/secrets", secret)
 
     wrong = run("doctor", "--json")
     inject(authority)

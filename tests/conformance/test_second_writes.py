@@ -95,7 +95,7 @@ CASES: dict[str, tuple[str, dict[str, Any], list[Request]]] = {
     ),
     "an address": (
         "/apis/networking.k8s.io/v1/ipaddresses",
-        named("10.0.0.77", spec={"parentRef": {"resource": "services", "name": "x", "namespace": "default"}}),
+        named("192.0.2.77", spec={"parentRef": {"resource": "services", "name": "x", "namespace": "default"}}),
         [DELETE],
     ),
     "a class with parameters": (
