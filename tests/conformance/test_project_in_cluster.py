@@ -379,12 +379,13 @@ def test_webhooks_come_after_the_operator_and_the_doctor_compares_their_certific
             webhook["clientConfig"]["caBundle"] = base64.b64encode(pem).decode()
         return bool(request_("PUT", path, configuration))
 
-    # The Secret comes from cert-manager, which the test plays: no Pod starts before it is there.
+    # The Secrets come from cert-manager, which the test plays: no Pod starts before they are there.
     request_("POST", "/api/v1/namespaces", {"metadata": {"name": shop.namespace}})
     encoded = base64.b64encode(authority).decode()
     data = {"tls.crt": encoded, "tls.key": base64.b64encode(issued.key).decode(), "ca.crt": encoded}
-    secret = {"metadata": {"name": "webhook-server-cert"}, "type": "kubernetes.io/tls", "data": data}
-    request_("POST", f"/api/v1/namespaces/{shop.namespace}/secrets", secret)
+    for name in ("webhook-server-cert", "metrics-server-cert"):
+        secret = {"metadata": {"name": name}, "type": "kubernetes.io/tls", "data": data}
+        request_("POST", f"/api/v1/namespaces/{shop.namespace}/secrets", secret)
 
     hook = f"MutatingWebhookConfiguration {shop.name}-mutating-webhook-configuration"
     hurried = run("deploy", "--timeout", "5")
