@@ -314,7 +314,7 @@ class APIServer:
         if self._file is not None:
             restored = restore(self.registry, self._file.objects(), self._file.revision)
             self._keys.remember_port(self.port)
-            self.store.note = self._file.note
+            self.store.backing = self._file
         self._bootstrap()
         if not restored:
             self._beginning = Beginning(self.registry)

@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import http.client
+import itertools
 import json
 import os
 import signal
@@ -18,6 +20,7 @@ from contextlib import contextmanager
 from random import Random
 
 import pytest
+from cases import seeds
 from servers import LONGEST_WAIT
 
 from ctrlruntime.apiserver import Options, ServerThread
@@ -68,7 +71,7 @@ def test_notes_without_a_loop_are_kept_too(tmp_path):
 
 
 def test_flush_waits_until_it_is_in_the_file(tmp_path):
-    file = DataFile(tmp_path / "data", delay=0.0)
+    file = DataFile(tmp_path / "data")
     file.note(A, 5, b"{1}")
 
     assert file.flush()
@@ -286,7 +289,7 @@ def test_a_folder_that_cannot_be_written_to_is_refused(tmp_path):
 
 def test_writes_that_cannot_be_saved_are_said_at_the_end(tmp_path, monkeypatch):
     path = tmp_path / "data"
-    file = DataFile(path, delay=0.0)
+    file = DataFile(path)
     file.flush()
     file._connection.execute("PRAGMA max_page_count = 5")
     file.note(A, 5, b"x" * 100_000)
@@ -634,8 +637,9 @@ def test_an_object_that_cannot_be_read_is_one_line(tmp_path, make):
     assert len(str(caught.value).splitlines()) == 1
 
 
-def test_what_was_answered_outlives_a_kill(tmp_path):
-    """Half a second later at the latest; the promise is the gathering time plus one transaction."""
+@pytest.mark.parametrize("seed", seeds(range(200), 2))
+def test_what_was_answered_outlives_a_kill(tmp_path, seed):
+    """The server dies at a random moment while two clients create, change and delete: what they were told is there."""
     command = [sys.executable, "-m", "ctrlruntime.apiserver", "--controllers", "none", "--data", str(tmp_path / "data")]
     with subprocess.Popen(
         [*command, "--kubeconfig", str(tmp_path / "config")], stdout=subprocess.PIPE, text=True
@@ -643,18 +647,93 @@ def test_what_was_answered_outlives_a_kill(tmp_path):
         port = int(process.stdout.readline().rpartition(":")[2])
         config = json.loads((tmp_path / "config").read_text())
         context = ssl.create_default_context(cadata=first_authority(config))
-        connection = http.client.HTTPSConnection("127.0.0.1", port, context=context, timeout=120)
-        body = json.dumps({"metadata": {"name": "kept"}})
-        headers = {"Authorization": f"Bearer {config['users'][0]['user']['token']}", "Content-Type": "application/json"}
-        connection.request("POST", f"{CORE}/configmaps", body, headers)
-        assert connection.getresponse().status == 201
-        connection.close()
-        wait_for(lambda: b"kept" in (tmp_path / "data-wal").read_bytes())
+        token = config["users"][0]["user"]["token"]
+        clients = [Killed(port, context, token, str(number), Random(f"{seed} {number}")) for number in range(2)]
+        for client in clients:
+            client.start()
+        ends_after = Random(seed).randrange(1, 150)
+        wait_for(lambda: sum(client.answered for client in clients) >= ends_after)
         process.kill()
         process.wait(LONGEST_WAIT)
+        for client in clients:
+            client.join(LONGEST_WAIT)
 
     objects, _ = left_in(tmp_path / "data")
-    assert ("", "configmaps", "default", "kept") in objects
+    found = {
+        name[3]: json.loads(body)["data"]["n"]
+        for name, (_, body) in objects.items()
+        if name[1] == "configmaps" and name[3][0] == "k"
+    }
+    for client in clients:
+        for name, value in client.known.items():
+            if name not in client.in_doubt:
+                assert found.get(name) == value, name
+
+
+class Killed(threading.Thread):
+    """A client of a server that dies: `known` is what it was told last of each object; None: deleted."""
+
+    def __init__(self, port, context, token, prefix, rng):
+        super().__init__(daemon=True)
+        self.connection = http.client.HTTPSConnection("127.0.0.1", port, context=context, timeout=LONGEST_WAIT)
+        self.headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
+        self.prefix, self.rng, self.known, self.in_doubt, self.answered = prefix, rng, {}, set(), 0
+
+    def run(self):
+        with contextlib.suppress(OSError, http.client.HTTPException), contextlib.closing(self.connection):
+            for number in itertools.count():
+                name, value = f"k{self.prefix}-{self.rng.randrange(20)}", str(number)
+                self.in_doubt = {name}
+                self.known[name] = self.send(name, value)
+                self.answered += 1
+                self.in_doubt = set()
+
+    def send(self, name, value):
+        """Create, change or delete an object; return its new value."""
+        path = f"{CORE}/configmaps"
+        body = json.dumps({"metadata": {"name": name}, "data": {"n": value}})
+        if self.known.get(name) is None:
+            self.connection.request("POST", path, body, self.headers)
+        elif self.rng.random() < 0.3:
+            value = None
+            self.connection.request("DELETE", f"{path}/{name}", None, self.headers)
+        else:
+            self.connection.request("PUT", f"{path}/{name}", body, self.headers)
+        answer = self.connection.getresponse()
+        answer.read()
+        assert answer.status in {200, 201}
+        return value
+
+
+def test_write_that_cannot_be_saved_is_not_confirmed_and_the_server_says_that_it_is_not_ready(tmp_path, make):
+    with (
+        ServerThread(Options(data=tmp_path / "data", controllers=[])) as thread,
+        contextlib.closing(make.client(thread)) as api,
+    ):
+        api.made(f"{CORE}/configmaps", {"metadata": {"name": "first"}})
+        file = thread.server._file
+        pages = file._connection.execute("PRAGMA page_count").fetchone()[0]
+        file._connection.execute(f"PRAGMA max_page_count = {pages}")
+        large = {"metadata": {"name": "large"}, "data": {"a": "x" * 100_000}}
+
+        refused = api.post(f"{CORE}/configmaps", large)
+        unready = api.get("/readyz")
+
+        assert (refused.code, refused.body["reason"]) == (500, "InternalError")
+        assert "cannot write the data file" in refused.message
+        assert "database or disk is full" in refused.message
+        assert unready.code == 500
+        assert b"[-]etcd failed: reason withheld" in unready.raw
+        assert unready.raw.endswith(b"readyz check failed\n")
+        assert api.get("/livez/etcd").code == 500
+        assert api.get("/readyz", exclude=["etcd", "etcd-readiness"]).code == 200
+
+        file._connection.execute("PRAGMA max_page_count = 1000000")
+        assert api.post(f"{CORE}/configmaps", {"metadata": {"name": "last"}}).code == 201
+        assert api.get("/readyz").code == 200
+
+    objects, _ = left_in(tmp_path / "data")
+    assert {"first", "large", "last"} <= {name[3] for name in objects}
 
 
 def wait_for(condition, seconds=5.0):

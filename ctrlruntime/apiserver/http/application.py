@@ -36,6 +36,7 @@ from ctrlruntime.apiserver.http.subresources import Subresources
 from ctrlruntime.apiserver.http.tokens import Tokens
 from ctrlruntime.apiserver.http.watches import Watch
 from ctrlruntime.apiserver.registry import Registry, Resource, WriteOptions
+from ctrlruntime.apiserver.storage import Backing
 from ctrlruntime.errors import APIStatusError, NotAcceptable, RequestEntityTooLarge
 from ctrlruntime.log import get_logger
 from ctrlruntime.schema.trees import Document
@@ -144,9 +145,13 @@ class Application:
             if not self._allows_all and method in {"PUT", "PATCH"}:
                 call.check_create = partial(self._authorize_create, call)
         try:
-            return await self._dispatch(call, resource, target)
+            response = await self._dispatch(call, resource, target)
+            backing = self._registry.store.backing
+            if backing is not None and method != "GET":
+                await _committed(backing)
         except APIStatusError as error:
             return failure(error, call)
+        return response
 
     # Identity and permission
 
@@ -320,6 +325,14 @@ async def _read_body(request: web.BaseRequest) -> bytes:
     if body is None or len(body) > BODY_LIMIT:
         raise RequestEntityTooLarge(f"Request entity too large: limit is {BODY_LIMIT}")
     return body
+
+
+async def _committed(backing: Backing) -> None:
+    """Wait until a write outlives the process: nothing is answered before. Raises: InternalError."""
+    try:
+        await backing.committed()
+    except OSError as error:
+        raise failures.internal(str(error)) from None
 
 
 def _injected(status: int, retry_after: float | None) -> web.Response:

@@ -1,11 +1,12 @@
 """The health pages: /healthz, /livez and /readyz, each check below them, and what `?verbose` and `?exclude=` make of them.
 
-The checks have kube-apiserver's names, so that a harness may ask for one or leave one out; here all of them hold as soon as the server
-listens.
+The checks have kube-apiserver's names, so that a harness may ask for one or leave one out. Here all of them hold as soon as the server
+listens; those of etcd fail while the data file cannot be written.
 """
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Final
 
 from aiohttp import web
@@ -55,21 +56,34 @@ CHECKS: Final = {
 """The checks of each page, in the order in which they are listed."""
 
 
-def health(call: Call) -> web.Response:
+STORAGE: Final = frozenset({"etcd", "etcd-readiness"})
+"""The checks of the storage."""
+
+
+def health(call: Call, failing: Collection[str] = ()) -> web.Response:
     """Return the page, or the one check, that the path names."""
     name, _, check = call.path.strip("/").partition("/")
     checks = CHECKS[name]
     if check:
         if check not in checks:
             return text("404 page not found\n", 404)
+        if check in failing:
+            return text(f"internal server error: {check} failed: reason withheld\n", 500)
         answer = text("ok")
         del answer.headers["X-Content-Type-Options"]
         return answer
-    if "verbose" not in call.query:
-        return text("ok")
     excluded = dict.fromkeys(call.queries.get("exclude") or ())
-    lines = [f"[+]{one} {'excluded: ok' if one in excluded else 'ok'}" for one in checks]
+    failed = [one for one in checks if one in failing and one not in excluded]
+    if "verbose" not in call.query and not failed:
+        return text("ok")
+    lines = [
+        f"[-]{one} failed: reason withheld"
+        if one in failed
+        else f"[+]{one} {'excluded: ok' if one in excluded else 'ok'}"
+        for one in checks
+    ]
     unknown = ", ".join(f'"{one}"' for one in excluded if one not in checks)
     if unknown:
         lines.append(f"warn: some health checks cannot be excluded: no matches for {unknown}")
-    return text("\n".join([*lines, f"{name} check passed", ""]))
+    last = f"{name} check {'failed' if failed else 'passed'}"
+    return text("\n".join([*lines, last, ""]), 500 if failed else 200)

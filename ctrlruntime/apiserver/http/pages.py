@@ -13,7 +13,7 @@ from ctrlruntime.apiserver.discovery.documents import AGGREGATED, wants_aggregat
 from ctrlruntime.apiserver.discovery.openapi_v2 import PROTOBUF
 from ctrlruntime.apiserver.http.answers import answer, document_answer, headers_of, text
 from ctrlruntime.apiserver.http.calls import Call
-from ctrlruntime.apiserver.http.health import health
+from ctrlruntime.apiserver.http.health import STORAGE, health
 from ctrlruntime.apiserver.http.negotiation import media_ranges, negotiate
 from ctrlruntime.apiserver.http.tokens import CONFIGURATION_PATH, KEYS_PATH, Tokens
 from ctrlruntime.apiserver.registry import Registry
@@ -64,7 +64,8 @@ class Pages:
         path = call.path
         first = path.split("/")[1]
         if first in {"healthz", "livez", "readyz"}:
-            return health(call)
+            backing = self._registry.store.backing
+            return health(call, STORAGE if backing is not None and backing.failure is not None else ())
         # Documents of groups are given by handlers that look at the path alone.
         if call.method not in {"GET", "HEAD"} and not (call.method == "OPTIONS" and path.startswith("/apis/")):
             raise failures.method_not_allowed()

@@ -104,15 +104,15 @@ def _again(table: Table, record: Record, next_revision: Callable[[], int]) -> Re
 
 def _replace(registry: Registry, table: Table, records: list[Record], revision: int) -> None:
     """Swap what a table holds; the data file and the listeners hear of what differs."""
-    before, note = dict(table.records), registry.store.note
+    before, backing = dict(table.records), registry.store.backing
     table.replace(records, revision)
     gone = [record for key, record in before.items() if table.records.get(key) is not record]
     come = [record for record in records if before.get(record.key) is not record]
-    if note is not None:
+    if backing is not None:
         for record in gone:
-            note((table.group, table.plural, *record.key), revision, None)
+            backing.note((table.group, table.plural, *record.key), revision, None)
         for record in come:
-            note((table.group, table.plural, *record.key), record.revision, record.body)
+            backing.note((table.group, table.plural, *record.key), record.revision, record.body)
     if table.has_listeners:
         for record in gone:
             document = record.writer.tree(record)

@@ -1,9 +1,9 @@
 """The data file: what is stored survives a restart, in one SQLite file of the standard library.
 
-Takes the store's writes as bytes and hands them back at the next start. The loop only notes a write in a dict; a thread writes to the
-file, so no request waits for the disk. A transaction holds whole turns of the loop: a write that consists of several (a definition
-and its status) is in the file as a whole or not at all. What was answered is in the file `delay` seconds later, and after `close` in
-any case; the death of the process loses at most that, the death of the machine what its disk had not taken.
+Takes the store's writes as bytes and hands them back at the next start. The loop notes a write in a dict; a thread writes to the file, one
+transaction for all that waits. A transaction holds whole turns of the loop: a write that consists of several (a definition and its
+status) is in the file as a whole or not at all. A response is sent after `committed`, so the death of the process loses nothing that
+was answered; the death of the machine loses what its disk had not taken.
 
 History is not kept. The file is locked while it is open: one server at a time.
 """
@@ -17,8 +17,10 @@ import queue
 import sqlite3
 import stat
 import threading
-from collections.abc import Generator, Iterator
+import time
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Final, TypeAlias
 
@@ -52,7 +54,9 @@ _REMEMBER: Final = "INSERT OR REPLACE INTO state VALUES (?, ?)"
 Name: TypeAlias = tuple[str, str, str, str]
 """Group, plural, namespace, name."""
 _Turn: TypeAlias = dict[Name, tuple[int, bytes | None]]
-_Message: TypeAlias = _Turn | threading.Event | None
+_Waiter: TypeAlias = Callable[[Exception | None], object]
+"""Is told when everything handed over before it is in the file, or why it is not."""
+_Message: TypeAlias = _Turn | _Waiter | None
 
 _log = get_logger("apiserver")
 
@@ -72,21 +76,20 @@ class Stored:
 class DataFile:
     """An open data file. `note` writes from one thread, the loop's; close it once."""
 
-    def __init__(self, path: str | os.PathLike[str], *, delay: float = 0.02) -> None:
+    def __init__(self, path: str | os.PathLike[str]) -> None:
         """Open the file, or make it; either way it is closed to other users from then on (mode 0600).
-
-        `delay` is the seconds for which writes are gathered into one transaction.
 
         Raises: ConfigError in one line: no folder, no permission, another program's file, a broken one, one of a newer
             version, one that a running server holds.
         """
         self.path = Path(path)
-        self._delay = delay
         self._connection = self._open()
         self._turn: _Turn = {}
         self._queue: queue.SimpleQueue[_Message] = queue.SimpleQueue()
         self._closing = threading.Event()
         self._failure: Exception | None = None
+        self._handed = self._taken = 0
+        """Turns that were handed to the thread, and those of them that are in the file."""
         self._highest = self.revision
         self._lock = threading.Lock()  # one transaction at a time, whichever thread begins it
         self._thread: threading.Thread | None = None
@@ -127,14 +130,37 @@ class DataFile:
             self._begin_turn()
         turn[name] = (revision, body)
 
+    @property
+    def failure(self) -> Exception | None:
+        """Why the file could not be written the last time; None when it could."""
+        return self._failure
+
+    async def committed(self) -> None:
+        """Return when everything noted so far is in the file. Raises: OSError when it cannot be written; it is tried again later."""
+        self._hand_over()
+        if self._taken == self._handed:
+            return
+        loop = asyncio.get_running_loop()
+        done: asyncio.Future[Exception | None] = loop.create_future()
+
+        def tell(failure: Exception | None) -> None:
+            loop.call_soon_threadsafe(_settle, done, failure)
+
+        self._queue.put(tell)
+        failure = await done
+        if failure is not None:
+            raise OSError(f"cannot write the data file {self.path}: {failure}")
+
     def flush(self, timeout: float = 10.0) -> bool:
         """Wait until everything noted so far is in the file; tell whether it was within `timeout` seconds. Blocks."""
         self._hand_over()
-        if self._thread is None:  # nothing was ever noted
-            return True
-        done = threading.Event()
-        self._queue.put(done)
-        return done.wait(timeout)
+        end = time.monotonic() + timeout
+        while self._taken != self._handed:
+            tried = threading.Event()
+            self._queue.put(partial(_set, tried))
+            if not tried.wait(max(0.0, end - time.monotonic())):
+                return False
+        return True
 
     def close(self, revision: int = 0) -> None:
         """Write what is left and close the file; `revision` is the counter's last value.
@@ -169,41 +195,38 @@ class DataFile:
     def _hand_over(self) -> None:
         if self._turn:
             turn, self._turn = self._turn, {}
+            self._handed += 1
             self._queue.put(turn)
 
     # The thread
 
     def _run(self) -> None:
         pending: _Turn = {}
-        is_closing = False
+        turns, is_closing = 0, False
         while not is_closing:
-            waiting = self._gather(pending)
-            is_closing = self._closing.is_set() and self._queue.empty()
-            while pending and not self._write(pending):
-                if self._closing.wait(_RETRY):
-                    is_closing = True
-                    break
-            for done in waiting:
-                done.set()
+            waiting: list[_Waiter] = []
+            for message in self._messages(_RETRY if pending else None):
+                match message:
+                    case None:
+                        is_closing = True
+                    case dict():
+                        pending.update(message)
+                        turns += 1
+                    case _:
+                        waiting.append(message)
+            if not pending or self._write(pending):
+                self._taken = turns
+            for waiter in waiting:
+                waiter(self._failure)
 
-    def _gather(self, pending: _Turn) -> list[threading.Event]:
-        """Merge what comes within one delay into `pending`; return who waits for it."""
-        waiting: list[threading.Event] = []
-        message = self._queue.get()
-        if isinstance(message, dict):
-            self._closing.wait(self._delay)
-        while True:
-            match message:
-                case dict():
-                    pending.update(message)
-                case threading.Event():
-                    waiting.append(message)
-                case None:
-                    return waiting
-            try:
-                message = self._queue.get_nowait()
-            except queue.Empty:
-                return waiting
+    def _messages(self, timeout: float | None) -> Iterator[_Message]:
+        """Yield what waits; wait for the first one."""
+        try:
+            yield self._queue.get(timeout=timeout)
+            while True:
+                yield self._queue.get_nowait()
+        except queue.Empty:
+            return
 
     def _write(self, pending: _Turn) -> bool:
         """Write one transaction and empty `pending`; False when it failed and must be tried again."""
@@ -336,3 +359,12 @@ class DataFile:
                 yield
         except sqlite3.Error as error:
             raise self._refused(error) from error
+
+
+def _set(tried: threading.Event, _failure: Exception | None) -> None:
+    tried.set()
+
+
+def _settle(done: asyncio.Future[Exception | None], failure: Exception | None) -> None:
+    if not done.done():  # a client that went away no longer waits
+        done.set_result(failure)

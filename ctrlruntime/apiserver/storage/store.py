@@ -5,15 +5,29 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import Protocol
 
 from ctrlruntime.apiserver.interfaces import Change, EventType
 from ctrlruntime.apiserver.storage.table import Event, Key, Record, Table
 
-__all__ = ["Key", "Note", "Record", "Store"]
+__all__ = ["Backing", "Key", "Record", "Store"]
 
-Note: TypeAlias = Callable[[tuple[str, str, str, str], int, bytes | None], None]
-"""Takes (group, plural, namespace, name), the revision, and the new bytes; None: the object is gone."""
+
+class Backing(Protocol):
+    """Where writes outlive the process."""
+
+    @property
+    def failure(self) -> Exception | None:
+        """Why the last write did not get there."""
+        ...
+
+    def note(self, name: tuple[str, str, str, str], revision: int, body: bytes | None) -> None:
+        """Take (group, plural, namespace, name), the revision, and the new bytes; None: the object is gone."""
+        ...
+
+    async def committed(self) -> None:
+        """Return when everything noted so far is there. Raises: OSError."""
+        ...
 
 
 class Store:
@@ -24,8 +38,8 @@ class Store:
         self._history = history
         self._tables: dict[tuple[str, str], Table] = {}
         self._waiting: list[tuple[int, asyncio.Future[None]]] = []
-        self.note: Note | None = None
-        """Called for every write if the server has a data file."""
+        self.backing: Backing | None = None
+        """The data file, if the server has one."""
 
     def table(self, group: str, plural: str) -> Table:
         """Return the table of a resource, made on first use."""
@@ -49,8 +63,8 @@ class Store:
 
     def commit(self, table: Table, type: EventType, record: Record, old: Record | None, change: Change | None) -> None:
         table.write(Event(type, record, old, record.revision), change)
-        if self.note is not None:
-            self.note(
+        if self.backing is not None:
+            self.backing.note(
                 (table.group, table.plural, *record.key), record.revision, None if type == "DELETED" else record.body
             )
         if self._waiting:
