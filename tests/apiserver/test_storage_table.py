@@ -1,6 +1,9 @@
 from __future__ import annotations
 
+from random import Random
+
 import pytest
+from cases import seeds
 
 from ctrlruntime.apiserver.interfaces import Change
 from ctrlruntime.apiserver.storage import Record, Store
@@ -49,14 +52,37 @@ def test_keys_are_sorted_and_cut_by_namespace(writer):
     assert list(writer.table.keys("a")) == [("a", "y"), ("a", "z")]
 
 
-def test_a_snapshot_undoes_what_came_after(writer):
-    first = writer.put("a", b"1")
-    second = writer.put("b", b"1")
-    writer.put("a", b"2")
-    writer.drop("b")
-
-    assert {key[1]: record.body for key, record in writer.table.snapshot(second).items()} == {"a": b"1", "b": b"1"}
-    assert [key[1] for key in writer.table.snapshot(first)] == ["a"]
+@pytest.mark.parametrize("seed", seeds(range(100), 5))
+def test_reading_the_past_undoes_what_came_after(seed):
+    """After each of many random writes, all that is in the history is read again, from any key on."""
+    rng, writer = Random(seed), Writer(Store(history=8, now=lambda: 1.0))
+    states = {writer.store.revision: {}}
+    for number in range(60):
+        key = (rng.choice(("a", "ab", "b")), rng.choice("wxyz"))
+        state = dict(states[writer.store.revision])
+        if key in state and rng.random() < 0.4:
+            writer.drop(key[1], key[0])
+            del state[key]
+        else:
+            state[key] = str(number).encode()
+            writer.put(key[1], state[key], key[0])
+        states[writer.store.revision] = state
+        for revision, wanted in states.items():
+            namespace, start = (
+                rng.choice(("", "a", "ab", "c")),
+                rng.choice((None, ("a", "x\0"), ("ab", "y"), ("b", "zz"))),
+            )
+            expected = {
+                key: body
+                for key, body in sorted(wanted.items())
+                if key[0] == (namespace or key[0]) and key >= (start or key)
+            }
+            found = writer.table.read(namespace, start=start, revision=None if wanted == state else revision)
+            if found is None:
+                assert revision < writer.table.compacted
+            else:
+                assert {record.key: record.body for record in found[0]} == expected
+                assert found[1] == len(expected)
 
 
 def test_history_is_bounded_and_says_what_it_lost(writer):
@@ -65,7 +91,7 @@ def test_history_is_bounded_and_says_what_it_lost(writer):
     assert writer.table.compacted == versions[1]
     assert [event.revision for event in writer.table.since(versions[1])] == versions[2:]
     assert writer.table.since(versions[0]) is None
-    assert writer.table.snapshot(versions[0]) is None
+    assert writer.table.read(revision=versions[0]) is None
 
 
 def test_nothing_before_the_start_is_known(store, writer):

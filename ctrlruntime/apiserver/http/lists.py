@@ -7,6 +7,7 @@ import binascii
 import json
 import string
 from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
 from typing import TypeAlias
 
 from ctrlruntime.apiserver import failures
@@ -133,40 +134,32 @@ async def list_body(registry: Registry, call: Call, options: ListOptions, view: 
             raise failures.too_large_resource_version(wanted, store.revision)
     if version == "0":
         limit = 0
-    if exact is None or exact < 0:
-        revision = store.revision
-        records: Iterable[Record] = (table.records[key] for key in table.keys(call.target.namespace))
-    else:
-        revision = exact
-        snapshot = table.snapshot(exact)
-        if snapshot is None:
-            raise _expired(start, call.target.namespace)
-        namespace = call.target.namespace
-        records = (record for key, record in snapshot.items() if not namespace or key[0] == namespace)
+    if exact is not None and exact < 0:
+        exact = None  # an inconsistent continue
+    revision = store.revision if exact is None else exact
+    found = table.read(call.target.namespace, start=start, revision=exact)
+    if found is None:
+        raise _expired(start, call.target.namespace)
+    records: Iterable[Record] = found[0]
     if resource.conversion is not None:
         records = list(records)
         await resource.prepare(records)
-    return _page(view, match, records, start, limit, revision, call.target.namespace)
+    return _page(view, match, records, found[1], limit, revision, call.target.namespace)
 
 
 def _page(
-    view: View, match: Match, records: Iterable[Record], start: Key | None, limit: int, revision: int, namespace: str
+    view: View, match: Match, records: Iterable[Record], count: int, limit: int, revision: int, namespace: str
 ) -> bytes:
+    """Return the first `limit` of the records that match; `count` is how many there are without selectors."""
     metadata: Document = {"resourceVersion": str(revision)}
-    if start is not None:
-        records = (record for record in records if record.key >= start)
-    matching: Iterator[Record] = (record for record in records if match(record))
+    matching: Iterator[Record] = iter(records) if match.is_trivial else (record for record in records if match(record))
     if not limit:
         return view.list(matching, metadata)
-    page: list[Record] = []
-    for record in matching:
-        if len(page) == limit:
-            rest = 1 + sum(1 for _ in matching)
-            metadata = {"resourceVersion": str(revision), "continue": _token(revision, page[-1].key, namespace)}
-            if match.is_trivial:
-                metadata["remainingItemCount"] = rest
-            break
-        page.append(record)
+    page = list(islice(matching, limit))
+    if next(matching, None) is not None:
+        metadata["continue"] = _token(revision, page[-1].key, namespace)
+        if match.is_trivial:
+            metadata["remainingItemCount"] = count - limit
     return view.list(page, metadata)
 
 

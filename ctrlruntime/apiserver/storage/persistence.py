@@ -55,7 +55,7 @@ Name: TypeAlias = tuple[str, str, str, str]
 """Group, plural, namespace, name."""
 _Turn: TypeAlias = dict[Name, tuple[int, bytes | None]]
 _Waiter: TypeAlias = Callable[[Exception | None], object]
-"""Is told when everything handed over before it is in the file, or why it is not."""
+"""Called when everything handed over before it is in the file, or with the reason why it is not."""
 _Message: TypeAlias = _Turn | _Waiter | None
 
 _log = get_logger("apiserver")

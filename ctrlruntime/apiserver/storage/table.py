@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from bisect import bisect_left, insort
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from ctrlruntime.apiserver.interfaces import Change, EventType
@@ -162,19 +162,46 @@ class Table:
             self._keys[bisect_left(self._keys, (namespace, "")) : bisect_left(self._keys, (namespace + "\0", ""))]
         )
 
-    def snapshot(self, revision: int) -> dict[Key, Record] | None:
-        """Return the records as they were at `revision`, sorted by key; None when that is out of the history."""
-        if revision < self.compacted:
+    def read(
+        self, namespace: str = "", *, start: Key | None = None, revision: int | None = None
+    ) -> tuple[Iterator[Record], int] | None:
+        """Return the records by key from `start` on, and their number; as they were at `revision`, or are. The table must not change meanwhile.
+
+        None when the revision is out of the history. It costs as much as is read of it, and a look at each event since the revision.
+        """
+        if revision is not None and revision < self.compacted:
             return None
-        records = dict(self.records)
-        for event in reversed(self._history):
-            if event.revision <= revision:
-                break
-            if event.old is None:
-                records.pop(event.record.key, None)
-            else:
-                records[event.record.key] = event.old
-        return dict(sorted(records.items()))
+        first, last = (namespace, ""), (namespace + "\0", "")
+        if start is not None:
+            first = max(first, start)
+        low = bisect_left(self._keys, first)
+        high = bisect_left(self._keys, last) if namespace else len(self._keys)
+        before: dict[Key, Record | None] = {}
+        for event in (self.since(revision) or ()) if revision is not None else ():
+            key = event.record.key
+            if key >= first and (not namespace or key < last):
+                before.setdefault(key, event.old)
+        gone = sorted(key for key, record in before.items() if record is not None and key not in self.records)
+        count = (
+            max(0, high - low)
+            + len(gone)
+            - sum(1 for key, record in before.items() if record is None and key in self.records)
+        )
+        return self._merged(low, high, before, gone), count
+
+    def _merged(
+        self, low: int, high: int, before: Mapping[Key, Record | None], gone: Sequence[Key]
+    ) -> Iterator[Record]:
+        """Yield the records of a part of the keys, some as they were before, with those that are gone in their places."""
+        at = 0
+        for index in range(low, high):
+            key = self._keys[index]
+            while at < len(gone) and gone[at] < key:
+                yield from _given(before[gone[at]])
+                at += 1
+            yield from _given(before[key] if key in before else self.records[key])
+        for key in gone[at:]:
+            yield from _given(before[key])
 
     def since(self, revision: int) -> list[Event] | None:
         """Return the events after `revision`; None when some of them are forgotten."""
@@ -212,3 +239,7 @@ class Table:
         """Call `listener` with every change, in order, inside the write; return what ends it."""
         self._listeners.append(listener)
         return lambda: self._listeners.remove(listener) if listener in self._listeners else None
+
+
+def _given(record: Record | None) -> tuple[Record, ...]:
+    return () if record is None else (record,)
