@@ -6,13 +6,16 @@ registry says.
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import re
 import time
+from asyncio.sslproto import SSLProtocol
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import partial
 from random import Random
+from typing import Any
 
 from aiohttp import web
 
@@ -283,6 +286,7 @@ class Application:
         )
         if request.transport is not None:
             watch.cut = request.transport.abort
+            _shrink_buffer(request.transport)
         response = web.StreamResponse(headers=headers_of(call.warnings))
         response.headers["Content-Type"] = "application/json"
         response.enable_chunked_encoding()
@@ -293,6 +297,22 @@ class Application:
                 await response.write(chunk)
             await response.write_eof()
         return response
+
+
+def _shrink_buffer(transport: asyncio.Transport) -> None:
+    """Give back what a TLS connection of asyncio keeps to read into: 256 KiB, of which a watch needs none (asyncio/sslproto.py)."""
+    protocol: Any = getattr(transport, "_ssl_protocol", None)
+    if isinstance(protocol, SSLProtocol):
+        buffer = bytearray(_WATCH_BUFFER)
+        for name, value in (
+            ("max_size", len(buffer)),
+            ("_ssl_buffer", buffer),
+            ("_ssl_buffer_view", memoryview(buffer)),
+        ):
+            setattr(protocol, name, value)
+
+
+_WATCH_BUFFER = 4096
 
 
 class _DeniedError(Exception):
