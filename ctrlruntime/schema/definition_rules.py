@@ -31,9 +31,10 @@ _LIST, _KEYS, _MAP = "x-kubernetes-list-type", "x-kubernetes-list-map-keys", "x-
 def check_schema(schema: Mapping[str, Any], path: str) -> list[StatusCause]:
     """Return what is wrong with the schema at `path`; empty when it can be served."""
     causes = list(_openapi(schema, path, "root"))
-    if not causes and _mentions(schema, "$schema"):
+    words = _odd_words(schema)
+    if not causes and "$schema" in words:
         return [invalid_value(path, "", "OpenAPIV3Schema 'schema' is not supported")]
-    if not any(_mentions(schema, key) for key in (*_UNSUPPORTED, "$schema")) and not _has_item_lists(schema):
+    if not words:
         causes += _structural(schema, path, "root")
     if causes:
         return causes
@@ -44,12 +45,13 @@ def check_schema(schema: Mapping[str, Any], path: str) -> list[StatusCause]:
 
 def unrecognized_formats(schema: Mapping[str, Any]) -> list[str]:
     """Return the formats the server does not check, in order."""
-    found: list[str] = []
-    if schema.get("format") and not recognized(schema.get("type", ""), schema["format"]):
-        found.append(schema["format"])
-    for _, child in _all_children(schema):
-        found.extend(unrecognized_formats(child))
-    return sorted(set(found))
+    return sorted(
+        {
+            part["format"]
+            for part in _parts(schema)
+            if part.get("format") and not recognized(part.get("type", ""), part["format"])
+        }
+    )
 
 
 def _all_children(schema: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
@@ -61,12 +63,23 @@ def _all_children(schema: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str,
         yield ".not", schema["not"]
 
 
-def _mentions(schema: Mapping[str, Any], key: str) -> bool:
-    return bool(schema.get(key)) or any(_mentions(child, key) for _, child in _all_children(schema))
+def _parts(schema: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """Yield the schema and all schemas in it."""
+    waiting = [schema]
+    while waiting:
+        part = waiting.pop()
+        yield part
+        waiting.extend(child for _, child in _all_children(part))
 
 
-def _has_item_lists(schema: Mapping[str, Any]) -> bool:
-    return isinstance(schema.get("items"), list) or any(_has_item_lists(child) for _, child in _all_children(schema))
+def _odd_words(schema: Mapping[str, Any]) -> set[str]:
+    """Return the words in a schema for which upstream does not even look whether it is structural."""
+    found: set[str] = set()
+    for part in _parts(schema):
+        found.update(key for key in (*_UNSUPPORTED, "$schema") if part.get(key))
+        if isinstance(part.get("items"), list):
+            found.add("items")
+    return found
 
 
 # What OpenAPI allows here

@@ -46,6 +46,8 @@ def check_definition(document: Document, old: Document | None) -> list[StatusCau
 
 def definition_warnings(document: Document, old: Document | None) -> list[str]:
     """Return the warnings of a definition that is accepted: formats that are not checked, once."""
+    if old is not None and old["spec"] == document["spec"]:
+        return []
     formats = _formats(document)
     if old is not None:
         formats -= _formats(old)
