@@ -38,8 +38,11 @@ from ctrlruntime.apiserver.http.streams import Streams
 from ctrlruntime.apiserver.http.subresources import Subresources
 from ctrlruntime.apiserver.http.tokens import Tokens
 from ctrlruntime.apiserver.http.watches import Watch
+from ctrlruntime.apiserver.interfaces import DEFINITIONS
 from ctrlruntime.apiserver.registry import Registry, Resource, WriteOptions
+from ctrlruntime.apiserver.registry.schema_cache import LARGE, prepare
 from ctrlruntime.apiserver.storage import Backing
+from ctrlruntime.apiserver.yaml_reader import read_yaml
 from ctrlruntime.errors import APIStatusError, NotAcceptable, RequestEntityTooLarge
 from ctrlruntime.log import get_logger
 from ctrlruntime.schema.trees import Document
@@ -147,6 +150,8 @@ class Application:
             call.body = await _read_body(request)
             if not self._allows_all and method in {"PUT", "PATCH"}:
                 call.check_create = partial(self._authorize_create, call)
+            if resource.stored_as == DEFINITIONS and len(call.body) >= LARGE:
+                await asyncio.to_thread(_prepare_definition, resource, call.body)
         try:
             response = await self._dispatch(call, resource, target)
             backing = self._registry.store.backing
@@ -345,6 +350,13 @@ async def _read_body(request: web.BaseRequest) -> bytes:
     if body is None or len(body) > BODY_LIMIT:
         raise RequestEntityTooLarge(f"Request entity too large: limit is {BODY_LIMIT}")
     return body
+
+
+def _prepare_definition(resource: Resource, body: bytes) -> None:
+    """Do in a thread what takes longest of a large definition. What cannot be read is left to the write, which says why."""
+    with contextlib.suppress(Exception):
+        tree, _ = read_yaml(body)
+        prepare(resource.fit(tree, [])["spec"]["versions"])
 
 
 async def _committed(backing: Backing) -> None:

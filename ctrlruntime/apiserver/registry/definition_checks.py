@@ -11,10 +11,11 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, cast
 from urllib.parse import urlsplit
 
+from ctrlruntime.apiserver.registry.schema_cache import checked, schemas_of
 from ctrlruntime.apiserver.registry.webhook_validation import url_causes
 from ctrlruntime.errors import StatusCause
 from ctrlruntime.field_errors import duplicate, forbidden_field, invalid_value, not_supported, required, shown, too_many
-from ctrlruntime.schema.definition_rules import check_schema, unrecognized_formats
+from ctrlruntime.schema.definition_rules import unrecognized_formats
 from ctrlruntime.schema.rules import children
 from ctrlruntime.schema.trees import Document
 from ctrlruntime.schema.values import subdomain_problems
@@ -222,12 +223,11 @@ def _shared(spec: Document) -> Iterator[StatusCause]:
     for index, version in enumerate(versions):
         if (version.get("schema") or {}).get("openAPIV3Schema") is None:
             yield required(f"spec.versions[{index}].schema.openAPIV3Schema")
+    schemas = {index: (schema, path) for index, schema, path in schemas_of(versions)}
     for index, version in enumerate(versions):
         at = f"spec.versions[{index}]"
-        schema: Document | None = (version.get("schema") or {}).get("openAPIV3Schema")
-        if schema is not None and (index == 0 or not _is_shared(versions, "schema")):
-            path = "spec.validation" if _is_shared(versions, "schema") else f"{at}.schema"
-            yield from _schema(version, schema, f"{path}.openAPIV3Schema")
+        if index in schemas:
+            yield from _schema(version, *schemas[index])
         for key, check in (
             ("subresources", _subresources),
             ("additionalPrinterColumns", _columns),
@@ -246,7 +246,7 @@ def _schema(version: Document, schema: Document, path: str) -> Iterator[StatusCa
     ):
         text = f"only [{_AT_ROOT}] fields are allowed at the root of the schema if the status subresource is enabled"
         yield invalid_value(path, _internal(schema), text)
-    yield from check_schema(schema, path)
+    yield from checked(schema, path)
 
 
 def _internal(schema: Any) -> Any:

@@ -20,12 +20,12 @@ from ctrlruntime.apiserver.registry.definition_checks import (
     definition_warnings,
 )
 from ctrlruntime.apiserver.registry.resources import Resource, ScalePaths, Subresource
+from ctrlruntime.apiserver.registry.schema_cache import compiled
 from ctrlruntime.apiserver.registry.webhook_conversion import Caller, WebhookConversion
 from ctrlruntime.apiserver.registry.writer import Writer
 from ctrlruntime.apiserver.registry.writes import DeleteOptions, Hook, WriteOptions
 from ctrlruntime.apiserver.storage import Store
 from ctrlruntime.errors import APIStatusError, StatusCause
-from ctrlruntime.schema import compile_schema
 from ctrlruntime.schema.trees import Document
 
 FINALIZER = "customresourcecleanup.apiextensions.k8s.io"
@@ -350,7 +350,7 @@ def _resource(document: Document, version: Document, best: str) -> Resource:
         categories=tuple(names.get("categories") or ()),
         subresources=subresources,
         list_kind=names.get("listKind", ""),
-        schema=compile_schema(schema),
+        schema=compiled(schema),
         is_custom=True,
         scale=scale,
         selectable_fields=tuple(f["jsonPath"].lstrip(".") for f in version.get("selectableFields") or ()),
