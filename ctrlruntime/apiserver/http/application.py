@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import re
+import threading
 import time
 from asyncio.sslproto import SSLProtocol
 from collections.abc import Callable, Iterable
@@ -151,7 +152,7 @@ class Application:
             if not self._allows_all and method in {"PUT", "PATCH"}:
                 call.check_create = partial(self._authorize_create, call)
             if resource.stored_as == DEFINITIONS and len(call.body) >= LARGE:
-                await asyncio.to_thread(_prepare_definition, resource, call.body)
+                await _in_thread(partial(_prepare_definition, resource, call.body))
         try:
             response = await self._dispatch(call, resource, target)
             backing = self._registry.store.backing
@@ -350,6 +351,24 @@ async def _read_body(request: web.BaseRequest) -> bytes:
     if body is None or len(body) > BODY_LIMIT:
         raise RequestEntityTooLarge(f"Request entity too large: limit is {BODY_LIMIT}")
     return body
+
+
+async def _in_thread(work: Callable[[], None]) -> None:
+    """Run a function in a thread of its own, which ends with it: definitions are rare, and a pool would stay."""
+    loop = asyncio.get_running_loop()
+    done = asyncio.Event()
+
+    def run() -> None:
+        try:
+            work()
+        finally:
+            with contextlib.suppress(RuntimeError):  # the loop has ended
+                loop.call_soon_threadsafe(done.set)
+
+    thread = threading.Thread(target=run, name="ctrlruntime-definition", daemon=True)
+    thread.start()
+    await done.wait()
+    thread.join()  # it is about to end
 
 
 def _prepare_definition(resource: Resource, body: bytes) -> None:

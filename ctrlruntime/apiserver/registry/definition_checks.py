@@ -11,11 +11,10 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, cast
 from urllib.parse import urlsplit
 
-from ctrlruntime.apiserver.registry.schema_cache import checked, schemas_of
+from ctrlruntime.apiserver.registry.schema_cache import checked, formats, schemas_of
 from ctrlruntime.apiserver.registry.webhook_validation import url_causes
 from ctrlruntime.errors import StatusCause
 from ctrlruntime.field_errors import duplicate, forbidden_field, invalid_value, not_supported, required, shown, too_many
-from ctrlruntime.schema.definition_rules import unrecognized_formats
 from ctrlruntime.schema.rules import children
 from ctrlruntime.schema.trees import Document
 from ctrlruntime.schema.values import subdomain_problems
@@ -49,17 +48,17 @@ def definition_warnings(document: Document, old: Document | None) -> list[str]:
     """Return the warnings of a definition that is accepted: formats that are not checked, once."""
     if old is not None and old["spec"] == document["spec"]:
         return []
-    formats = _formats(document)
+    found = _formats(document)
     if old is not None:
-        formats -= _formats(old)
-    return [f'unrecognized format "{name}"' for name in sorted(formats)]
+        found -= _formats(old)
+    return [f'unrecognized format "{name}"' for name in sorted(found)]
 
 
 def _formats(document: Document) -> set[str]:
-    formats: set[str] = set()
-    for version in document["spec"].get("versions") or ():
-        formats.update(unrecognized_formats((version.get("schema") or {}).get("openAPIV3Schema") or {}))
-    return formats
+    schemas = [
+        (version.get("schema") or {}).get("openAPIV3Schema") for version in document["spec"].get("versions") or ()
+    ]
+    return {name for schema in schemas if schema for name in formats(schema)}
 
 
 def _spec(document: Document, *, is_new: bool) -> Iterator[StatusCause]:

@@ -13,7 +13,7 @@ from typing import Final, Generic, TypeVar
 
 from ctrlruntime.errors import StatusCause
 from ctrlruntime.schema import Structural, compile_schema
-from ctrlruntime.schema.definition_rules import check_schema
+from ctrlruntime.schema.definition_rules import check_schema, unrecognized_formats
 from ctrlruntime.schema.trees import Document, encode
 
 LARGE: Final = 16 * 1024
@@ -49,6 +49,8 @@ checked: Final[_Kept[list[StatusCause]]] = _Kept(check_schema)
 """`check_schema`; the result must not change."""
 compiled: Final[_Kept[Structural]] = _Kept(lambda schema, _path: compile_schema(schema))
 """`compile_schema`."""
+formats: Final[_Kept[list[str]]] = _Kept(lambda schema, _path: unrecognized_formats(schema))
+"""`unrecognized_formats`; the result must not change."""
 
 
 def schemas_of(versions: Sequence[Document]) -> Iterator[tuple[int, Document, str]]:
@@ -66,6 +68,7 @@ def prepare(versions: Sequence[Document]) -> None:
     for _, schema, path in schemas_of(versions):
         if not checked(schema, path):
             compiled(schema)
+            formats(schema)
 
 
-__all__ = ["LARGE", "checked", "compiled", "prepare", "schemas_of"]
+__all__ = ["LARGE", "checked", "compiled", "formats", "prepare", "schemas_of"]
