@@ -230,7 +230,7 @@ class Definitions(Hook):
         definitions = self._served.canonical(*DEFINITIONS)
         name: str = document["metadata"]["name"]
         changed = {**document, "status": status}
-        self._writer.update_directly(definitions, "", name, lambda _: changed, WriteOptions(), "status")
+        self._writer.update_directly(definitions, "", name, lambda _: changed, WriteOptions(is_stored=True), "status")
 
     def _serve(self, document: Document, *, closes_watches: bool, name: str) -> None:
         status: Document = document["status"]

@@ -49,7 +49,8 @@ class Update:
     ) -> Pending:
         """Return the write that an edit of the record asks for. Raises: APIStatusError as a client would see it."""
         namespace, name = record.key
-        document = read(resource, edit(resource.tree(record)), options)
+        edited = edit(resource.tree(record))
+        document = edited if options.is_stored else read(resource, edited, options)
         metadata: Document = document["metadata"]
         check_name(document, name)
         metadata["name"] = name

@@ -30,6 +30,8 @@ class WriteOptions:
     user: UserIdentity | None = None
     is_inside: bool = False
     """By one of the server's own controllers: they may grant permissions that they do not have."""
+    is_stored: bool = False
+    """The edit returns what is stored, with another status: it need not be read again as a body is."""
     duplicates: list[str] = field(default_factory=list[str])
     warnings: list[str] = field(default_factory=list[str])
     is_patch: bool = False
