@@ -6,11 +6,11 @@ from __future__ import annotations
 
 import base64
 import binascii
-import math
 import re
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
+from ctrlruntime.apiserver.registry.pod_resources import resource_name_causes
 from ctrlruntime.errors import StatusCause
 from ctrlruntime.field_errors import duplicate, forbidden_field, invalid_value, not_supported, required
 from ctrlruntime.schema.quantity import parse
@@ -21,6 +21,7 @@ from ctrlruntime.schema.values import (
     choice_causes,
     go_struct,
     immutable_causes,
+    label_causes,
     qualified_name_causes,
     selector_causes,
     share_causes,
@@ -53,15 +54,15 @@ _USAGES: Final = (
     "ipsec user", "key agreement", "key encipherment", "microsoft sgc", "netscape sgc", "ocsp signing", "s/mime",
     "server auth", "signing", "timestamping",
 )  # fmt: skip
-_MOST_QUEUES: Final = 10_000_000
-_HASH_BITS: Final = 60
 _METRICS: Final = {
-    "ContainerResource": "containerResource",
-    "External": "external",
     "Object": "object",
+    "External": "external",
     "Pods": "pods",
     "Resource": "resource",
+    "ContainerResource": "containerResource",
 }
+"""Where a metric comes from, in the order in which upstream looks."""
+_SELECTS: Final = ("Disabled", "Max", "Min")
 _EITHER: Final = "must set either a target raw value or a target utilization"
 
 
@@ -173,8 +174,10 @@ def autoscaler_causes(document: Document, _: Document | None) -> Iterator[Status
         metrics = [{"type": "Resource", "resource": {"name": "cpu", "target": target}}, *metrics]
     if least < 1:
         yield invalid_value("spec.minReplicas", least, "must be greater than or equal to 1")
-    if most < 1:
+    if most == 0:
         yield required("spec.maxReplicas", "must be set and greater than 0")
+    elif most < 0:
+        yield invalid_value("spec.maxReplicas", most, "must be greater than or equal to 1")
     if most < least:
         yield invalid_value("spec.maxReplicas", most, "must be greater than or equal to `minReplicas`")
     yield from _target_ref_causes(spec.get("scaleTargetRef") or {}, "spec.scaleTargetRef")
@@ -208,21 +211,23 @@ def segment_causes(text: str, path: str) -> Iterator[StatusCause]:
 
 
 def _metric_causes(metric: Document, path: str) -> Iterator[StatusCause]:
+    """A metric: the first source that it has is judged, whatever its type says (validateMetricSpec in pkg/apis/autoscaling/validation)."""
     kind = metric.get("type", "")
     if not kind:
         yield required(f"{path}.type", "must specify a metric source type")
-    if kind not in _METRICS:  # upstream looks twice
-        yield from [not_supported(f"{path}.type", kind, tuple(_METRICS))] * 2
-    else:
-        name = _METRICS[kind]
-        source = metric.get(name)
-        if source is None:
-            yield required(f"{path}.{name}", "must populate information for the given metric source")
-        else:
-            yield from _metric_source_causes(kind, source, f"{path}.{name}")
-        for other in _METRICS.values():
-            if other != name and metric.get(other) is not None:
-                yield forbidden_field(f"{path}.{other}", "must populate the given metric source only")
+    if kind not in _METRICS:
+        yield not_supported(f"{path}.type", kind, tuple(sorted(_METRICS)))
+    present = [(one, name) for one, name in _METRICS.items() if metric.get(name) is not None]
+    for one, name in present[:1]:
+        yield from _metric_source_causes(one, metric[name], f"{path}.{name}")
+    if kind not in _METRICS:
+        yield not_supported(f"{path}.type", kind, tuple(sorted(_METRICS)))
+    elif metric.get(_METRICS[kind]) is None:
+        yield required(f"{path}.{_METRICS[kind]}", "must populate information for the given metric source")
+    if len(present) != 1:
+        for one, name in present:
+            if one != kind:
+                yield forbidden_field(f"{path}.{name}", "must populate the given metric source only")
 
 
 def _metric_source_causes(kind: str, source: Document, path: str) -> Iterator[StatusCause]:
@@ -233,8 +238,12 @@ def _metric_source_causes(kind: str, source: Document, path: str) -> Iterator[St
     if kind in {"Resource", "ContainerResource"}:
         if not source.get("name"):
             yield required(f"{path}.name", "must specify a resource name")
+        elif kind == "ContainerResource":
+            yield from resource_name_causes(source["name"], f"{path}.name", "containers")
         if kind == "ContainerResource" and not source.get("container"):
             yield required(f"{path}.container", "must specify a container")
+        elif kind == "ContainerResource":
+            yield from label_causes(source["container"], f"{path}.container")
     elif not (source.get("metric") or {}).get("name"):
         yield required(f"{path}.metric.name", "must specify a metric name")
     yield from _metric_target_causes(target, f"{path}.target")
@@ -244,6 +253,8 @@ def _metric_source_causes(kind: str, source: Document, path: str) -> Iterator[St
             yield required(f"{path}.target.averageValue", "must specify a positive target averageValue")
         case "Object" | "External" if not has_value & {"value", "averageValue"}:
             text = "must set either a target value or averageValue"
+            if kind == "External":
+                text = "must set either a target value for metric or a per-pod target"
             yield required(f"{path}.target.averageValue", text)
         case "Resource" | "ContainerResource":
             if not has_value & {"averageUtilization", "averageValue"}:
@@ -274,8 +285,10 @@ def _scaling_causes(rules: Document, path: str) -> Iterator[StatusCause]:
         yield invalid_value(f"{path}.stabilizationWindowSeconds", window, "must be greater than or equal to zero")
     if window is not None and window > 3600:
         yield invalid_value(f"{path}.stabilizationWindowSeconds", window, "must be less than or equal to 3600")
-    if rules.get("selectPolicy") is not None:
-        yield from choice_causes(rules["selectPolicy"], f"{path}.selectPolicy", ("Disabled", "Max", "Min"))
+    if rules.get("selectPolicy") is not None and rules["selectPolicy"] not in _SELECTS:
+        yield not_supported(f"{path}.selectPolicy", rules["selectPolicy"], _SELECTS)
+    if rules.get("policies") == []:
+        yield required(f"{path}.policies", "must specify at least one Policy")
     for index, policy in enumerate(rules.get("policies") or ()):
         where, seconds = f"{path}.policies[{index}]", policy.get("periodSeconds", 0)
         yield from choice_causes(policy.get("type", ""), f"{where}.type", ("Percent", "Pods"))
@@ -417,64 +430,3 @@ def api_service_causes(document: Document, _: Document | None) -> Iterator[Statu
         number = spec.get(field, 0)
         if not 0 < number <= limit:
             yield invalid_value(f"spec.{field}", number, f"must be positive and less than {limit}")
-
-
-def flow_schema_causes(document: Document, _: Document | None) -> Iterator[StatusCause]:
-    spec = spec_of(document)
-    if spec.get("matchingPrecedence", 1) <= 0:
-        yield invalid_value("spec.matchingPrecedence", spec["matchingPrecedence"], "must be a positive value")
-    if not (spec.get("priorityLevelConfiguration") or {}).get("name"):
-        yield required("spec.priorityLevelConfiguration.name", "must reference a priority level")
-
-
-def priority_level_causes(document: Document, _: Document | None) -> Iterator[StatusCause]:
-    """As ValidatePriorityLevelConfigurationSpec in pkg/apis/flowcontrol/validation/validation.go."""
-    spec = spec_of(document)
-    kind: str = spec.get("type", "")
-    limited: Document | None = spec.get("limited")
-    if (document["metadata"].get("name") == "exempt") != (kind == "Exempt"):
-        yield invalid_value("spec.type", kind, "must be 'Exempt' if and only if `name` is 'exempt'")
-    yield from choice_causes(kind, "spec.type", ("Exempt", "Limited"))
-    if kind == "Exempt" and limited is not None:
-        yield forbidden_field("spec.limited", "must be nil if the type is not Limited")
-    if kind == "Limited" and spec.get("exempt") is not None:
-        yield forbidden_field("spec.exempt", "must be nil if the type is Limited")
-    if kind == "Limited":
-        missing = required("spec.limited", "must not be empty when type is Limited")
-        yield from (missing,) if limited is None else _limited_causes(limited)
-
-
-def _limited_causes(limited: Document) -> Iterator[StatusCause]:
-    response: Document = limited.get("limitResponse") or {}
-    path, queuing = "spec.limited.limitResponse", response.get("queuing")
-    if limited.get("nominalConcurrencyShares", 0) < 0:
-        text = "must be a non-negative integer"
-        yield invalid_value("spec.limited.nominalConcurrencyShares", limited["nominalConcurrencyShares"], text)
-    if response.get("type") == "Reject" and queuing is not None:
-        yield forbidden_field(f"{path}.queuing", "must be nil if limited.limitResponse.type is not Limited")
-    elif response.get("type") == "Queue" and queuing is None:
-        yield required(f"{path}.queuing", "must not be empty if limited.limitResponse.type is Limited")
-    elif queuing is not None:
-        yield from _queuing_causes(queuing, f"{path}.queuing")
-    else:
-        yield from choice_causes(response.get("type", ""), f"{path}.type", ("Queue", "Reject"))
-    lent, borrowed = limited.get("lendablePercent", 0), limited.get("borrowingLimitPercent", 0)
-    if not 0 <= lent <= 100:
-        yield invalid_value("spec.limited.lendablePercent", lent, "must be between 0 and 100, inclusive")
-    if borrowed < 0:
-        text = "if specified, must be a non-negative integer"
-        yield invalid_value("spec.limited.borrowingLimitPercent", borrowed, text)
-
-
-def _queuing_causes(queuing: Document, path: str) -> Iterator[StatusCause]:
-    queues, hand = queuing["queues"], queuing["handSize"]
-    for name in ("queueLengthLimit", "queues", "handSize"):
-        if queuing[name] <= 0:
-            yield invalid_value(f"{path}.{name}", queuing[name], "must be positive")
-    if queues > _MOST_QUEUES:
-        yield invalid_value(f"{path}.queues", queues, f"must not be greater than {_MOST_QUEUES}")
-    if hand > queues:
-        yield invalid_value(f"{path}.handSize", hand, f"should not be greater than queues ({queues})")
-    elif hand > 0 and math.ceil(math.log2(queues) * hand) > _HASH_BITS:
-        why = f"deckSize {queues} and handSize {hand} should not be greater than {_HASH_BITS}"
-        yield invalid_value(f"{path}.handSize", hand, f"required entropy bits of {why}")

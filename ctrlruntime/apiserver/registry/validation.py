@@ -13,6 +13,7 @@ from typing import Final, TypeAlias
 
 from ctrlruntime.apiserver.registry import admission_policy_validation as admission_policies
 from ctrlruntime.apiserver.registry import device_rules as devices
+from ctrlruntime.apiserver.registry import flow_validation as flow
 from ctrlruntime.apiserver.registry import network_validation as network
 from ctrlruntime.apiserver.registry import pod_validation as pods
 from ctrlruntime.apiserver.registry import policy_validation as policy
@@ -186,8 +187,8 @@ _RULES: Final[Mapping[tuple[str, str], _Rule]] = {
     (_ADMISSION, "ValidatingAdmissionPolicyBinding"): admission_policies.validating_binding_causes,
     (_ADMISSION, "ValidatingWebhookConfiguration"): webhook_causes,
     (_CERTIFICATES, "CertificateSigningRequest"): policy.signing_request_causes,
-    (_FLOWCONTROL, "FlowSchema"): policy.flow_schema_causes,
-    (_FLOWCONTROL, "PriorityLevelConfiguration"): policy.priority_level_causes,
+    (_FLOWCONTROL, "FlowSchema"): flow.flow_schema_causes,
+    (_FLOWCONTROL, "PriorityLevelConfiguration"): flow.priority_level_causes,
     (policy.RBAC, "ClusterRole"): policy.role_causes,
     (policy.RBAC, "ClusterRoleBinding"): policy.role_binding_causes,
     (policy.RBAC, "Role"): policy.role_causes,

@@ -148,8 +148,9 @@ def _has_metrics(document: Document) -> bool:
 
 def _scaling_rules(behavior: Document, side: str, policies: list[Document]) -> Document:
     rules: Document = behavior.setdefault(side, {})
-    put(rules, "selectPolicy", "Max")
-    if not rules.get("policies"):
+    if rules.get("selectPolicy") is None:  # an empty text is a policy, and refused
+        rules["selectPolicy"] = "Max"
+    if rules.get("policies") is None:
         rules["policies"] = [dict(policy) for policy in policies]
     return rules
 
