@@ -331,6 +331,8 @@ def _in_utc(value: str, digits: int) -> str:
 def _quantity(value: Any, _path: str, _unknown: list[str]) -> Any:
     from ctrlruntime.schema.quantity import canonical
 
+    if value is None:  # the zero value, as of a text
+        return "0"
     try:
         return canonical(value)
     except ValueError as error:

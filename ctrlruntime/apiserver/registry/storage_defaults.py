@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ctrlruntime.apiserver.registry.pod_amounts import round_up
 from ctrlruntime.apiserver.registry.pod_defaults import default_source
-from ctrlruntime.apiserver.registry.trees import ensure_spec, inner, put
+from ctrlruntime.apiserver.registry.trees import ensure_spec, inner, put, put_absent
 from ctrlruntime.schema.trees import Document
 
 
@@ -13,13 +13,13 @@ def persistent_volume(document: Document) -> None:
     round_up(inner(document, "spec", "capacity"))
     put(document.setdefault("status", {}), "phase", "Pending")
     put(ensure_spec(document), "persistentVolumeReclaimPolicy", "Retain")
-    put(ensure_spec(document), "volumeMode", "Filesystem")
+    put_absent(ensure_spec(document), "volumeMode", "Filesystem")
 
 
 def persistent_volume_claim(document: Document) -> None:
     put(document.setdefault("status", {}), "phase", "Pending")
     spec = ensure_spec(document)
-    put(spec, "volumeMode", "Filesystem")
+    put_absent(spec, "volumeMode", "Filesystem")
     for side in ("limits", "requests"):
         round_up(inner(spec, "resources", side))
 

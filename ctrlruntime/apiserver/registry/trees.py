@@ -15,6 +15,12 @@ def put(tree: Document, name: str, value: Any) -> None:
         tree[name] = value
 
 
+def put_absent(tree: Document, name: str, value: Any) -> None:
+    """Set a field that is absent or null; what upstream has as a pointer keeps an empty text, which is refused."""
+    if tree.get(name) is None:
+        tree[name] = value
+
+
 def ensure_spec(document: Document) -> Document:
     """Return the spec, and create it if it is missing."""
     spec: Document = document.setdefault("spec", {})
