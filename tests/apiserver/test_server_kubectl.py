@@ -91,7 +91,7 @@ def test_annotations_say_what_a_container_logs_and_answers(kubectl):
 
     assert kubectl("logs p").strip() == "hello"
     assert kubectl("exec p -- ls -l") == "file\n"
-    assert kubectl("exec -i p -- cat x", "text", code=3) == "no such file\ncommand terminated with exit code 3\n"
+    assert kubectl("exec p -- cat x", code=3) == "no such file\ncommand terminated with exit code 3\n"
     assert "executable file not found in $PATH" in kubectl("exec p -- ps", code=1)
 
 
