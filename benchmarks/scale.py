@@ -157,7 +157,7 @@ def watch(target: Target, count: int) -> float:
         before = target.process.memory_info().rss
         for _ in range(count):
             stack.enter_context(opened())
-        return (target.process.memory_info().rss - before) / count / 1000
+        return float(target.process.memory_info().rss - before) / count / 1000
 
 
 def definition(target: Target) -> tuple[float, float]:

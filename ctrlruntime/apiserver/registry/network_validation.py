@@ -30,6 +30,7 @@ from ctrlruntime.schema.values import (
     spec_of,
     subdomain_causes,
 )
+from ctrlruntime.selector import label_value_problems
 
 _TYPES: Final = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")
 _TRAFFIC: Final = ("Cluster", "Local")
@@ -238,6 +239,12 @@ def endpoints_causes(document: Document, _: Document | None) -> Iterator[StatusC
                 yield from label_causes(port["name"], f"{place}.name")
             yield from port_causes(port.get("port", 0), f"{place}.port")
             yield from choice_causes(port.get("protocol", ""), f"{place}.protocol", PROTOCOLS)
+            yield from _app_protocol_causes(port, place)
+
+
+def _app_protocol_causes(port: Document, path: str) -> Iterator[StatusCause]:
+    if port.get("appProtocol") is not None:
+        yield from qualified_name_causes(port["appProtocol"], f"{path}.appProtocol")
 
 
 def _endpoint_address_causes(address: Document, path: str) -> Iterator[StatusCause]:
@@ -245,6 +252,8 @@ def _endpoint_address_causes(address: Document, path: str) -> Iterator[StatusCau
     yield from address_causes(text, f"{path}.ip") if not is_address(text) else ()
     if address.get("hostname"):
         yield from label_causes(address["hostname"], f"{path}.hostname")
+    if address.get("nodeName") is not None:
+        yield from subdomain_causes(address["nodeName"], f"{path}.nodeName")
     if is_address(text):
         yield from _outer_address_causes(text, f"{path}.ip")
     else:
@@ -271,6 +280,7 @@ def endpoint_slice_causes(document: Document, old: Document | None) -> Iterator[
             yield duplicate(f"ports[{index}].name", name)
         names.add(name)
         yield from choice_causes(port.get("protocol", ""), f"ports[{index}].protocol", PROTOCOLS)
+        yield from _app_protocol_causes(port, f"ports[{index}]")
     for index, endpoint in enumerate(document.get("endpoints") or ()):
         yield from _endpoint_causes(endpoint, f"endpoints[{index}]", kind)
     if old is not None and kind != old.get("addressType"):
@@ -294,6 +304,12 @@ def _endpoint_causes(endpoint: Document, path: str, kind: str) -> Iterator[Statu
         yield from subdomain_causes(endpoint["nodeName"], f"{path}.nodeName")
     if endpoint.get("hostname") is not None:
         yield from label_causes(endpoint["hostname"], f"{path}.hostname")
+    hints: Document = endpoint.get("hints") or {}
+    for number, zone in enumerate(hints.get("forZones") or ()):
+        name, where = (zone or {}).get("name", ""), f"{path}.hints.forZones[{number}].name"
+        yield from (invalid_value(where, name, problem) for problem in label_value_problems(name))
+    for number, node in enumerate(hints.get("forNodes") or ()):
+        yield from subdomain_causes((node or {}).get("name", ""), f"{path}.hints.forNodes[{number}].name")
 
 
 # --- Ingress

@@ -25,8 +25,8 @@ def persistent_volume_claim(document: Document) -> None:
 
 
 def storage_class(document: Document) -> None:
-    put(document, "reclaimPolicy", "Delete")
-    put(document, "volumeBindingMode", "Immediate")
+    put_absent(document, "reclaimPolicy", "Delete")
+    put_absent(document, "volumeBindingMode", "Immediate")
 
 
 def csi_driver(document: Document) -> None:
@@ -39,7 +39,7 @@ def csi_driver(document: Document) -> None:
         ("requiresRepublish", False),
         ("seLinuxMount", False),
     ):
-        put(spec, name, value)
+        put_absent(spec, name, value)
     if not spec.get("volumeLifecycleModes"):
         spec["volumeLifecycleModes"] = ["Persistent"]
 

@@ -356,32 +356,6 @@ def _secret_causes(reference: Document, path: str) -> Iterator[StatusCause]:
         yield from rule(value, f"{path}.{field}") if value else needs(reference, path, field)
 
 
-def storage_class_causes(document: Document, old: Document | None) -> Iterator[StatusCause]:
-    if not document.get("provisioner"):
-        yield required("provisioner")
-    elif old is None:
-        yield from qualified_name_causes(str(document["provisioner"]).lower(), "provisioner")
-    for key in document.get("parameters") or ():
-        if not key:
-            yield invalid_value("parameters", key, "field can not be empty.")
-    yield from choice_causes(document.get("reclaimPolicy", ""), "reclaimPolicy", ("Delete", "Retain"))
-    mode = document.get("volumeBindingMode", "")
-    yield from choice_causes(mode, "volumeBindingMode", ("Immediate", "WaitForFirstConsumer"))
-    yield from immutable_causes(document, old, "parameters", "provisioner", "reclaimPolicy", "volumeBindingMode")
-
-
-def attributes_class_causes(document: Document, old: Document | None) -> Iterator[StatusCause]:
-    for name in ("driverName", "parameters") if old is not None else ():
-        if document.get(name) != (old or {}).get(name):
-            yield forbidden_field(name, f"updates to {name} are forbidden.")
-    if not document.get("driverName"):
-        yield required("driverName")
-    else:
-        yield from qualified_name_causes(str(document["driverName"]).lower(), "driverName")
-    if not document.get("parameters"):
-        yield required("parameters", "must contain at least one key/value pair")
-
-
 # --- classes, quotas, limits, nodes
 
 
@@ -404,14 +378,6 @@ def node_warnings(document: Document) -> Iterator[str]:
         yield from network_warnings(text, f"spec.podCIDRs[{index}]")
     if spec_of(document).get("externalID"):
         yield "spec.externalID: this field is deprecated, and is unused by Kubernetes"
-
-
-def driver_warnings(document: Document) -> Iterator[str]:
-    """A CSIDriver."""
-    spec = spec_of(document)
-    if spec.get("tokenRequests") and spec.get("serviceAccountTokenInSecrets") is None:
-        text = "is unset; if supported by this CSI driver, set to true to prevent possible logging of tokens in volume attributes"
-        yield f"spec.serviceAccountTokenInSecrets {text}"
 
 
 def node_causes(document: Document, old: Document | None) -> Iterator[StatusCause]:
@@ -445,21 +411,3 @@ def node_causes(document: Document, old: Document | None) -> Iterator[StatusCaus
     if old is not None and before and before != cidrs:
         text = 'node updates may not change podCIDR except from "" to valid'
         yield forbidden_field("spec.podCIDRs", text)
-
-
-# --- volume attachments
-
-
-def attachment_causes(document: Document, old: Document | None) -> Iterator[StatusCause]:
-    spec = spec_of(document)
-    if old is not None:
-        if spec != spec_of(old):
-            yield invalid_value("spec", spec, "field is immutable")
-        return
-    if not spec.get("attacher"):
-        yield required("spec.attacher")
-    source: Document = spec.get("source") or {}
-    if bool(source.get("persistentVolumeName")) == bool(source.get("inlineVolumeSpec")):
-        refused = forbidden_field if source else required
-        yield refused("spec.source", "must specify exactly one of inlineVolumeSpec and persistentVolumeName")
-    yield from subdomain_causes(spec.get("nodeName", ""), "spec.nodeName")

@@ -19,6 +19,7 @@ from ctrlruntime.apiserver.registry import pod_validation as pods
 from ctrlruntime.apiserver.registry import policy_validation as policy
 from ctrlruntime.apiserver.registry import quota_validation as quotas
 from ctrlruntime.apiserver.registry import signing_requests
+from ctrlruntime.apiserver.registry import storage_group_validation as storage_group
 from ctrlruntime.apiserver.registry import storage_validation as storage
 from ctrlruntime.apiserver.registry import workload_validation as workloads
 from ctrlruntime.apiserver.registry.conversions import CONVERSIONS
@@ -175,11 +176,13 @@ _RULES: Final[Mapping[tuple[str, str], _Rule]] = {
     ("node.k8s.io", "RuntimeClass"): storage.runtime_class_causes,
     ("policy", "PodDisruptionBudget"): policy.budget_causes,
     ("scheduling.k8s.io", "PriorityClass"): policy.priority_causes,
-    ("storage.k8s.io", "StorageClass"): storage.storage_class_causes,
-    ("storage.k8s.io", "VolumeAttachment"): storage.attachment_causes,
+    ("storage.k8s.io", "CSIDriver"): storage_group.driver_object_causes,
+    ("storage.k8s.io", "CSINode"): storage_group.csi_node_causes,
+    ("storage.k8s.io", "StorageClass"): storage_group.storage_class_causes,
+    ("storage.k8s.io", "VolumeAttachment"): storage_group.attachment_causes,
     ("resource.k8s.io", "ResourceClaim"): devices.claim_causes,
     ("resource.k8s.io", "ResourceClaimTemplate"): devices.claim_template_causes,
-    ("storage.k8s.io", "VolumeAttributesClass"): storage.attributes_class_causes,
+    ("storage.k8s.io", "VolumeAttributesClass"): storage_group.attributes_class_causes,
     (_ADMISSION, "MutatingAdmissionPolicy"): admission_policies.mutating_policy_causes,
     (_ADMISSION, "MutatingAdmissionPolicyBinding"): admission_policies.mutating_binding_causes,
     (_ADMISSION, "MutatingWebhookConfiguration"): webhook_causes,
@@ -224,5 +227,5 @@ _WARNINGS: Final[Mapping[tuple[str, str], _Warning]] = {
     ("discovery.k8s.io", "EndpointSlice"): network.endpoint_slice_warnings,
     ("networking.k8s.io", "Ingress"): network.ingress_warnings,
     ("networking.k8s.io", "NetworkPolicy"): network.network_policy_warnings,
-    ("storage.k8s.io", "CSIDriver"): storage.driver_warnings,
+    ("storage.k8s.io", "CSIDriver"): storage_group.driver_warnings,
 }

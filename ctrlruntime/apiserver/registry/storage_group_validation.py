@@ -1,0 +1,156 @@
+"""Validation of the group storage.k8s.io: classes, attachments, CSI drivers and nodes (pkg/apis/storage/validation/validation.go)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from ctrlruntime.apiserver.registry.volume_sources import driver_causes
+from ctrlruntime.errors import StatusCause
+from ctrlruntime.field_errors import duplicate, forbidden_field, invalid_value, not_supported, required
+from ctrlruntime.schema.trees import Document
+from ctrlruntime.schema.values import choice_causes, immutable_causes, qualified_name_causes, spec_of, subdomain_causes
+
+_EXACTLY_ONE: Final = "must specify exactly one of inlineVolumeSpec and persistentVolumeName"
+_GROUP_POLICIES: Final = ("File", "None", "ReadWriteOnceWithFSType")
+_MODES: Final = ("Persistent", "Ephemeral")
+_LONGEST_NODE_ID: Final = 256
+_SHORTEST_TOKEN, _LONGEST_TOKEN = 600, 1 << 32
+"""Seconds."""
+
+
+def storage_class_causes(document: Document, old: Document | None) -> Iterator[StatusCause]:
+    if not document.get("provisioner"):
+        yield required("provisioner")
+    elif old is None:
+        yield from qualified_name_causes(str(document["provisioner"]).lower(), "provisioner")
+    for key in document.get("parameters") or ():
+        if not key:
+            yield invalid_value("parameters", key, "field can not be empty.")
+    if document.get("reclaimPolicy"):
+        yield from choice_causes(document["reclaimPolicy"], "reclaimPolicy", ("Delete", "Retain"))
+    mode = document.get("volumeBindingMode", "")
+    yield from choice_causes(mode, "volumeBindingMode", ("Immediate", "WaitForFirstConsumer"))
+    yield from _topology_causes(document.get("allowedTopologies") or [])
+    yield from immutable_causes(document, old, "parameters", "provisioner", "reclaimPolicy", "volumeBindingMode")
+
+
+def _topology_causes(terms: list[Document]) -> Iterator[StatusCause]:
+    seen: list[dict[str, set[str]]] = [{} for _ in terms]  # upstream begins with as many that are empty
+    for index, term in enumerate(terms):
+        path, found = f"allowedTopologies[{index}].matchLabelExpressions", dict[str, set[str]]()
+        for number, expression in enumerate((term or {}).get("matchLabelExpressions") or ()):
+            where, key, values = (
+                f"{path}[{number}]",
+                (expression or {}).get("key", ""),
+                (expression or {}).get("values") or [],
+            )
+            if not values:
+                yield required(f"{where}.values")
+            for at, value in enumerate(values):
+                if value in values[:at]:
+                    yield duplicate(f"{where}.values[{at}]", value)
+            yield from qualified_name_causes(key, f"{where}.key")
+            if key in found:
+                yield duplicate(f"{where}.key", key)
+            found[key] = set(values)
+        yield from (duplicate(path, "") for one in seen if one == found)
+        seen.append(found)
+
+
+def attributes_class_causes(document: Document, old: Document | None) -> Iterator[StatusCause]:
+    for name in ("driverName", "parameters") if old is not None else ():
+        if document.get(name) != (old or {}).get(name):
+            yield forbidden_field(name, f"updates to {name} are forbidden.")
+    if not document.get("driverName"):
+        yield required("driverName")
+    else:
+        yield from qualified_name_causes(str(document["driverName"]).lower(), "driverName")
+    if not document.get("parameters"):
+        yield required("parameters", "must contain at least one key/value pair")
+
+
+def attachment_causes(document: Document, old: Document | None) -> Iterator[StatusCause]:
+    spec = spec_of(document)
+    if old is not None:
+        if spec != spec_of(old):
+            yield invalid_value("spec", spec, "field is immutable")
+        return
+    attacher = spec.get("attacher")
+    if not attacher:
+        yield required("spec.attacher")
+    source: Document = spec.get("source") or {}
+    name, inline = source.get("persistentVolumeName"), source.get("inlineVolumeSpec")
+    if name is None and inline is None:
+        yield required("spec.source", _EXACTLY_ONE)
+    elif name is not None and inline is not None:
+        yield forbidden_field("spec.source", _EXACTLY_ONE)
+    elif name == "":
+        yield required("spec.source.persistentVolumeName", "must specify non empty persistentVolumeName")
+    yield from subdomain_causes(spec.get("nodeName", ""), "spec.nodeName")
+    if attacher:
+        yield from driver_causes(attacher, "spec.attacher")
+    if name is not None:
+        yield from subdomain_causes(name, "spec.source.persistentVolumeName")
+
+
+def csi_node_causes(document: Document, _: Document | None) -> Iterator[StatusCause]:
+    seen: set[str] = set()
+    for index, driver in enumerate(spec_of(document).get("drivers") or ()):
+        path, name, node = f"spec.drivers[{index}]", (driver or {}).get("name", ""), (driver or {}).get("nodeID", "")
+        yield from driver_causes(name, f"{path}.name") if name else (required(f"{path}.name"),)
+        if not node:
+            yield required(f"{path}.nodeID")
+        elif len(node) > _LONGEST_NODE_ID:
+            yield invalid_value(f"{path}.nodeID", node, f"must be {_LONGEST_NODE_ID} characters or less")
+        count = ((driver or {}).get("allocatable") or {}).get("count")
+        if count is not None and count < 0:
+            yield invalid_value(f"{path}.allocatable.count", count, "must be greater than or equal to 0")
+        if name in seen:
+            yield duplicate(f"{path}.name", name)
+        seen.add(name)
+        keys = (driver or {}).get("topologyKeys") or []
+        for at, key in enumerate(keys):
+            if not key:
+                yield required(path)
+            if key in keys[:at]:
+                yield duplicate(path, key)
+            yield from qualified_name_causes(key, path)
+
+
+def driver_object_causes(document: Document, _: Document | None) -> Iterator[StatusCause]:
+    """A CSIDriver."""
+    spec = spec_of(document)
+    yield from driver_causes(str(document["metadata"].get("name", "")), "name")
+    if spec.get("fsGroupPolicy") not in _GROUP_POLICIES:
+        yield not_supported("spec.fsGroupPolicy", spec.get("fsGroupPolicy"), _GROUP_POLICIES)
+    audiences: set[str] = set()
+    for index, asked in enumerate(spec.get("tokenRequests") or ()):
+        path, audience, seconds = (
+            f"spec.tokenRequests[{index}]",
+            asked.get("audience", ""),
+            asked.get("expirationSeconds"),
+        )
+        if audience in audiences:
+            yield duplicate(f"{path}.audience", audience)
+        audiences.add(audience)
+        if seconds is not None and seconds < _SHORTEST_TOKEN:
+            yield invalid_value(f"{path}.expirationSeconds", seconds, "may not specify a duration less than 10 minutes")
+        if seconds is not None and seconds > _LONGEST_TOKEN:
+            text = "may not specify a duration larger than 2^32 seconds"
+            yield invalid_value(f"{path}.expirationSeconds", seconds, text)
+    for mode in spec.get("volumeLifecycleModes") or ():
+        if mode not in _MODES:
+            yield not_supported("spec.volumeLifecycleModes", mode, _MODES)
+    period = spec.get("nodeAllocatableUpdatePeriodSeconds")
+    if period is not None and period < 10:
+        text = "must be greater than or equal to 10 seconds"
+        yield invalid_value("spec.nodeAllocatableUpdatePeriodSeconds", period, text)
+
+
+def driver_warnings(document: Document) -> Iterator[str]:
+    """A CSIDriver."""
+    spec = spec_of(document)
+    if spec.get("tokenRequests") and spec.get("serviceAccountTokenInSecrets") is None:
+        text = "is unset; if supported by this CSI driver, set to true to prevent possible logging of tokens in volume attributes"
+        yield f"spec.serviceAccountTokenInSecrets {text}"
