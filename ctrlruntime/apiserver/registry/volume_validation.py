@@ -84,14 +84,17 @@ def volume_causes(volume: Document, path: str) -> Iterator[StatusCause]:
 
 def _claim_causes(template: Document, path: str) -> Iterator[StatusCause]:
     """The claim that a Pod brings (ValidatePersistentVolumeClaimTemplate)."""
-    metadata: Document = template.get("metadata") or {}
-    yield from annotations_causes(metadata.get("annotations"), f"{path}.metadata.annotations")
-    yield from labels_causes(metadata.get("labels"), f"{path}.metadata.labels")
+    yield from template_metadata_causes(template.get("metadata") or {}, f"{path}.metadata")
+    yield from claim_spec_causes(template.get("spec") or {}, f"{path}.spec")
+
+
+def template_metadata_causes(metadata: Document, path: str) -> Iterator[StatusCause]:
+    """The metadata of what is created from a template: labels and annotations."""
+    yield from annotations_causes(metadata.get("annotations"), f"{path}.annotations")
+    yield from labels_causes(metadata.get("labels"), f"{path}.labels")
     for name, value in metadata.items():
         if name not in {"annotations", "labels"} and value:
-            shown_as = "uID" if name == "uid" else name
-            yield forbidden_field(f"{path}.metadata.{shown_as}", "cannot be set")
-    yield from claim_spec_causes(template.get("spec") or {}, f"{path}.spec")
+            yield forbidden_field(f"{path}.{'uID' if name == 'uid' else name}", "cannot be set")
 
 
 def _file_causes(source: Document, path: str) -> Iterator[StatusCause]:
