@@ -157,6 +157,7 @@ _TEXTS = (
      "unable to unescape string"),
     ("CANCELLED: Expression recursion limit exceeded. limit: 32",
      "ERROR: <input>:-1:0: expression recursion limit exceeded: 32"),
+    ("ERROR: <input>:1:1: Syntax error: mismatched input '<EOF>'", "ERROR: <input>:1:0: Syntax error: mismatched input '<EOF>'"),
 )  # fmt: skip
 """The C++ parser and cel-go word these differently; the API server speaks as cel-go does."""
 

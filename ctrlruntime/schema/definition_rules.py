@@ -1,13 +1,13 @@
 """The rules a CRD's schema must keep, with upstream's texts and paths.
 
-Four steps, each only when the ones before found nothing (the first two go together): what OpenAPI allows here, what makes the schema
-structural, whether defaults fit, whether the CEL rules compile and cost little enough.
+In upstream's order (pkg/apis/apiextensions/validation): what makes the schema structural; whether defaults fit, if it is; what OpenAPI
+allows here; whether the CEL rules compile and cost little enough, where nothing at or below them is wrong.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, cast
 
 from ctrlruntime.cel.failures import MissingLibraryError
 from ctrlruntime.cel.patterns import compile_pattern
@@ -15,13 +15,17 @@ from ctrlruntime.errors import StatusCause
 from ctrlruntime.field_errors import forbidden_field, invalid_value, not_supported, required
 from ctrlruntime.schema.embedded import EmbeddedMisfit, embedded_causes, embedded_objects, read_embedded
 from ctrlruntime.schema.formats import recognized
-from ctrlruntime.schema.rule_checks import check_rules
+from ctrlruntime.schema.rule_checks import check_rules, form_causes
 from ctrlruntime.schema.rules import RULES, children, has_rules
 from ctrlruntime.schema.structural import Structural, compile_schema
 from ctrlruntime.schema.trees import copy_tree
 
 _TYPES = ("array", "boolean", "integer", "number", "object", "string")
-_UNSUPPORTED = ("$ref", "id", "patternProperties", "definitions", "dependencies", "additionalItems")
+_UNSUPPORTED = ("id", "additionalItems", "patternProperties", "definitions", "dependencies", "$ref")
+_REFUSED_WHEN_EMPTY = frozenset({"additionalItems", "dependencies", "$ref"})
+_NAMED = frozenset({"properties", "definitions", "dependencies"})
+"""The words that have schemas by name."""
+_OWN = frozenset({"metadata", "apiVersion", "kind"})
 _PRESERVE = "x-kubernetes-preserve-unknown-fields"
 _EMBEDDED = "x-kubernetes-embedded-resource"
 _INT_OR_STRING = "x-kubernetes-int-or-string"
@@ -30,21 +34,25 @@ _LIST, _KEYS, _MAP = "x-kubernetes-list-type", "x-kubernetes-list-map-keys", "x-
 
 def check_schema(schema: Mapping[str, Any], path: str) -> list[StatusCause]:
     """Return what is wrong with the schema at `path`; empty when it can be served."""
-    causes = list(_openapi(schema, path, "root"))
-    words = _odd_words(schema)
-    if not causes and "$schema" in words:
-        return [invalid_value(path, "", "OpenAPIV3Schema 'schema' is not supported")]
-    if not words:
-        causes += _structural(schema, path, "root")
+    refused = list(_openapi(schema, path, "root"))
+    if words := _odd_words(schema):
+        if not refused and "$schema" in words:
+            return [invalid_value(path, "", "OpenAPIV3Schema 'schema' is not supported")]
+        return refused
+    causes = sorted(_structural(schema, path, "root"), key=lambda cause: f"{cause.field}: {cause.message}")
+    if not causes:
+        # A default of the whole object must say what the object is.
+        whole = schema if schema.get("default") is None else {**schema, _EMBEDDED: True}
+        causes = list(_defaults(whole, path, _OWN))
     if causes:
-        return causes
-    if schema.get("default") is not None:
-        schema = {**schema, _EMBEDDED: True}  # a default of the whole object must say what the object is
-    return list(_defaults(schema, path)) or check_rules(schema, path)
+        return [*causes, *refused]
+    return [*refused, *check_rules(schema, path, [cause.field for cause in refused])]
 
 
 def unrecognized_formats(schema: Mapping[str, Any]) -> list[str]:
-    """Return the formats the server does not check, in order."""
+    """Return the formats the server does not check, in order; of a schema that is not structural, none."""
+    if _odd_words(schema) or any(_structural(schema, "", "root")):
+        return []
     return sorted(
         {
             part["format"]
@@ -55,12 +63,27 @@ def unrecognized_formats(schema: Mapping[str, Any]) -> list[str]:
 
 
 def _all_children(schema: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    yield from children(schema)
-    for name in ("allOf", "oneOf", "anyOf"):
-        for index, child in enumerate(schema.get(name) or ()):
-            yield f".{name}[{index}]", child
-    if isinstance(schema.get("not"), Mapping):
-        yield ".not", schema["not"]
+    """Yield all schemas in a schema, in upstream's order, with their place below it."""
+    for name in (
+        "additionalProperties",
+        "properties",
+        "not",
+        "allOf",
+        "oneOf",
+        "anyOf",
+        "definitions",
+        "items",
+        "dependencies",
+    ):
+        found = schema.get(name)
+        if name in _NAMED:
+            yield from (
+                (f".{name}[{key}]", child) for key, child in (found or {}).items() if isinstance(child, Mapping)
+            )
+        elif isinstance(found, Mapping):
+            yield f".{name}", cast("Mapping[str, Any]", found)
+        elif isinstance(found, list):
+            yield from ((f".{name}[{index}]", child) for index, child in enumerate(found) if isinstance(child, Mapping))
 
 
 def _parts(schema: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
@@ -87,29 +110,30 @@ def _odd_words(schema: Mapping[str, Any]) -> set[str]:
 
 def _openapi(schema: Mapping[str, Any], path: str, place: str) -> Iterator[StatusCause]:
     kind = schema.get("type", "")
+    yield from _forbidden_default(schema, path, place)
     for key in _UNSUPPORTED:
-        if schema.get(key):
+        if schema.get(key) or (key in _REFUSED_WHEN_EMPTY and schema.get(key) is not None):
             yield forbidden_field(f"{path}.{key}", f"{key} is not supported")
-    if schema.get("uniqueItems"):
-        text = "uniqueItems cannot be set to true since the runtime complexity becomes quadratic"
-        yield forbidden_field(f"{path}.uniqueItems", text)
     if kind == "null":
         yield forbidden_field(f"{path}.type", "type cannot be set to null, use nullable as an alternative")
     if kind and kind not in _TYPES:
         yield not_supported(f"{path}.type", kind, _TYPES)
+    if isinstance(schema.get("items"), list):
+        yield forbidden_field(f"{path}.items", "items must be a schema object and not an array")
+    if schema.get("uniqueItems"):
+        text = "uniqueItems cannot be set to true since the runtime complexity becomes quadratic"
+        yield forbidden_field(f"{path}.uniqueItems", text)
     extra = schema.get("additionalProperties")
     if extra is not None and extra is not True and schema.get("properties"):
         text = "additionalProperties and properties are mutual exclusive"
         yield forbidden_field(f"{path}.additionalProperties", text)
-    if isinstance(schema.get("items"), list):
-        yield forbidden_field(f"{path}.items", "items must be a schema object and not an array")
+    for below, child in _all_children(schema):
+        yield from _openapi(child, path + below, _place(schema, place, below))
     if schema.get(_PRESERVE) is False:
         yield invalid_value(f"{path}.{_PRESERVE}", False, "must be true or undefined")
     yield from _maps(schema, kind, path)
     yield from _lists(schema, kind, path)
-    yield from _forbidden_default(schema, path, place)
-    for below, child in _all_children(schema):
-        yield from _openapi(child, path + below, _place(schema, place, below))
+    yield from form_causes(schema, path, has_paths=not _odd_words(schema))
 
 
 def _place(schema: Mapping[str, Any], place: str, below: str) -> str:
@@ -118,7 +142,7 @@ def _place(schema: Mapping[str, Any], place: str, below: str) -> str:
         return "inside additionalProperties applying to object metadata"
     if place in {"metadata", "own metadata"}:
         return place
-    for name in ("metadata", "apiVersion", "kind"):
+    for name in _OWN:
         if below == f".properties[{name}]":
             if place == "root":
                 return "own metadata" if name == "metadata" else f"own {name}"
@@ -364,12 +388,14 @@ def _value_only(
 # Whether defaults fit
 
 
-def _defaults(schema: Mapping[str, Any], path: str) -> Iterator[StatusCause]:
+def _defaults(schema: Mapping[str, Any], path: str, skipped: frozenset[str] = frozenset()) -> Iterator[StatusCause]:
+    """Yield what is wrong with the defaults; those of the properties `skipped` are refused as such, by `_forbidden_default`."""
     if schema.get("default") is not None:
         yield from _default(schema, schema["default"], f"{path}.default")
         return
     for name, child in (schema.get("properties") or {}).items():
-        yield from _defaults(child, f"{path}.properties[{name}]")
+        if name not in skipped:
+            yield from _defaults(child, f"{path}.properties[{name}]")
     if isinstance(schema.get("items"), Mapping):
         yield from _defaults(schema["items"], f"{path}.items")
 

@@ -5,25 +5,21 @@ Walks follow the schema, as upstream's do (schema/objectmeta in apiextensions-ap
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from ctrlruntime.errors import StatusCause
 from ctrlruntime.field_errors import invalid_value, required, too_long
+from ctrlruntime.schema.metadata import metadata_causes, segment_problems
 from ctrlruntime.schema.trees import Document, encode_sorted, json_type, settled
 from ctrlruntime.schema.typed import Misfit, object_meta
+from ctrlruntime.schema.values import kind_causes
 from ctrlruntime.selector import utf8_length
 
 if TYPE_CHECKING:
     from ctrlruntime.schema.structural import Structural
 
-_KIND = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?\Z")
-_LONGEST_KIND, _LONGEST_MANAGER, _LONGEST_SUBRESOURCE = 63, 128, 256
-_KIND_TEXT = (
-    "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, and end "
-    "with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is '[a-z]([-a-z0-9]*[a-z0-9])?')"
-)
+_LONGEST_MANAGER, _LONGEST_SUBRESOURCE = 128, 256
 _GO_WORDS = {"array": "array", "string": "string", "boolean": "bool"}
 
 
@@ -82,11 +78,6 @@ def embedded_causes(schema: Structural, value: Any, path: str) -> Iterator[Statu
 
 
 def _causes(value: Document, prefix: str) -> Iterator[StatusCause]:
-    from ctrlruntime.schema.metadata import (
-        metadata_causes,
-        segment_problems,
-    )  # the registry imports this package
-
     yield from (required(f"{prefix}{name}") for name in ("apiVersion", "kind") if name not in value)
     version, kind, metadata = value.get("apiVersion"), value.get("kind"), value.get("metadata")
     for name in ("apiVersion", "kind"):
@@ -101,11 +92,7 @@ def _causes(value: Document, prefix: str) -> Iterator[StatusCause]:
         if not kind:
             yield invalid_value(f"{prefix}kind", kind, "must not be empty")
         else:
-            problems = ["must be no more than 63 characters"] if len(kind) > _LONGEST_KIND else []
-            problems += [] if _KIND.match(kind.lower()) else [_KIND_TEXT]
-            if problems:
-                text = f"may have mixed case, but should otherwise match: {','.join(problems)}"
-                yield invalid_value(f"{prefix}kind", kind, text)
+            yield from kind_causes(kind, f"{prefix}kind")
     if type(metadata) is dict:
         # A name is not needed here, a namespace is judged.
         named = metadata if metadata.get("name") else {**metadata, "name": "unnamed"}

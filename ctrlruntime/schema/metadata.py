@@ -53,6 +53,11 @@ def segment_problems(name: str) -> list[str]:
     return [f"may not contain '{character}'" for character in "/%" if character in name]
 
 
+def segment_causes(name: str, path: str) -> Iterator[StatusCause]:
+    """A name that becomes one segment of a URL."""
+    yield from (invalid_value(path, name, problem) for problem in segment_problems(name))
+
+
 def validate_metadata(group: str, kind: str, metadata: Document) -> list[StatusCause]:
     """Return what is wrong with the metadata of an object that is about to be stored."""
     return metadata_causes(metadata, lambda name: name_problems(group, kind, name))

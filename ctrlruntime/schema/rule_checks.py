@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -46,12 +46,15 @@ class _Costs:
             self.rules.append((cost, path))
 
 
-def check_rules(schema: Mapping[str, Any], path: str) -> list[StatusCause]:
-    """Return what is wrong with the rules of a schema, which must be structural."""
+def check_rules(schema: Mapping[str, Any], path: str, refused: Sequence[str] = ()) -> list[StatusCause]:
+    """Return what is wrong with the rules of a schema, which must be structural.
+
+    A rule of a part at or below which a field is `refused` is not looked at.
+    """
     if not has_rules(schema):
         return []
     costs = _Costs()
-    causes = list(_check(schema, _Place(path, is_resource=True), costs))
+    causes = list(_check(schema, _Place(path, is_resource=True), costs, refused))
     if costs.total > SCHEMA_LIMIT:
         text = "contributed to estimated rule cost total exceeding cost limit for entire OpenAPIv3 schema"
         worst = sorted(costs.rules, key=lambda rule: -rule[0])[:_WORST]
@@ -61,19 +64,12 @@ def check_rules(schema: Mapping[str, Any], path: str) -> list[StatusCause]:
     return causes
 
 
-def _check(schema: Mapping[str, Any], place: _Place, costs: _Costs) -> Iterator[StatusCause]:
-    failed = False
+def _check(schema: Mapping[str, Any], place: _Place, costs: _Costs, refused: Sequence[str]) -> Iterator[StatusCause]:
     for below, child in children(schema):
         if has_rules(child):
-            for cause in _check(child, _inside(schema, child, place, below), costs):
-                failed = True
-                yield cause
+            yield from _check(child, _inside(schema, child, place, below), costs, refused)
     rules: list[Mapping[str, Any]] = schema.get(RULES) or []
-    for index, rule in enumerate(rules):
-        for cause in _form(rule, schema, f"{place.path}.{RULES}[{index}]"):
-            failed = True
-            yield cause
-    if rules and not failed:
+    if rules and not any(field.startswith(place.path) for field in refused):
         yield from _compiled(schema, rules, place, costs)
 
 
@@ -88,7 +84,13 @@ def _inside(schema: Mapping[str, Any], child: Mapping[str, Any], place: _Place, 
     return inner
 
 
-def _form(rule: Mapping[str, Any], schema: Mapping[str, Any], path: str) -> Iterator[StatusCause]:
+def form_causes(schema: Mapping[str, Any], path: str, *, has_paths: bool) -> Iterator[StatusCause]:
+    """Yield what is wrong with the rules of the schema at `path` before they are compiled; `has_paths`: its fields are known."""
+    for index, rule in enumerate(schema.get(RULES) or ()):
+        yield from _form(rule, schema if has_paths else None, f"{path}.{RULES}[{index}]")
+
+
+def _form(rule: Mapping[str, Any], schema: Mapping[str, Any] | None, path: str) -> Iterator[StatusCause]:
     text, message = rule.get("rule", "").strip(), rule.get("message", "")
     if not text:
         yield required(f"{path}.rule", "rule is not specified")
@@ -107,7 +109,7 @@ def _form(rule: Mapping[str, Any], schema: Mapping[str, Any], path: str) -> Iter
         yield invalid_value(f"{path}.fieldPath", where, "must be non-empty if specified")
     if "\n" in where:
         yield invalid_value(f"{path}.fieldPath", where, "must not contain line breaks")
-    if where and normalized_path(where, schema) is None:
+    if where and schema is not None and normalized_path(where, schema) is None:
         yield invalid_value(f"{path}.fieldPath", where, "must be a valid path")
 
 

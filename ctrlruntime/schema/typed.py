@@ -27,7 +27,7 @@ from ctrlruntime.schema.messages import (
 from ctrlruntime.schema.trees import Document, settled
 
 Reader: TypeAlias = Callable[[Any, str, list[str]], Any]
-"""(value, its path, where unknown fields are reported) → the value as Go would write it."""
+"""(value, its path, where unknown fields are reported) → the value as Go would write it; None if the field is left out."""
 
 _RFC3339 = re.compile(r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)\Z")
 _MICRO = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}(Z|[+-]\d\d:\d\d)\Z")
@@ -103,7 +103,7 @@ class Typed:
                     place = _without_indexes(prefix)
                     misfit.text = misfit.text.replace(f"{place}{name}", f"{place}{holder}.{name}", 1)
                 raise
-            if not drops_empty or item:
+            if item or (not drops_empty and item is not None):
                 result[name] = item
         if left:
             known = {field[0] for field in self._fields}
@@ -140,7 +140,7 @@ def _compile_field(field: Field) -> tuple[str, Reader, bool, Any]:
     if field.is_map:
         return (
             field.name,
-            _map_of(element, _go_name(field), names_keys=field.is_message),
+            _map_of(element, _go_name(field), names_keys=field.is_message and field.type not in EITHER_OR),
             field.omitempty,
             _ABSENT if field.omitempty else None,
         )
@@ -182,7 +182,7 @@ def _element_reader(name: str, is_message: bool) -> Reader:
     if name in RAW_JSON:
         return _anything
     if name in EITHER_OR:
-        return _schema_or_other
+        return _EITHER[name.rpartition("Or")[2]]
     if _is_bare_list(message(name)):
         return _list_of(_string, "string")
     return typed(name).read
@@ -274,11 +274,29 @@ def _anything(value: Any, _path: str, _unknown: list[str]) -> Any:
     return settled(value)
 
 
-def _schema_or_other(value: Any, path: str, unknown: list[str]) -> Any:
-    if type(value) is dict:
-        return typed(_SCHEMA).read(value, path, unknown)
-    if type(value) is list:
-        return [_schema_or_other(item, f"{path}[{index}]", unknown) for index, item in enumerate(value)]
+def _schema_or(other: Reader) -> Reader:
+    """Return how a type is read that is a schema or something else (apiextensions' v1/marshal.go)."""
+
+    def read(value: Any, path: str, unknown: list[str]) -> Any:
+        return typed(_SCHEMA).read(value, path, unknown) if type(value) is dict else other(value, path, unknown)
+
+    return read
+
+
+def _schemas(value: Any, path: str, unknown: list[str]) -> Any:
+    """What is no list, and a list of nothing, is as if it were not there."""
+    if type(value) is not list or not value:
+        return None
+    return [typed(_SCHEMA).read(item, f"{path}[{index}]", unknown) for index, item in enumerate(value)]
+
+
+def _strings(value: Any, path: str, unknown: list[str]) -> Any:
+    return [_string(item, path, unknown) for item in value] if type(value) is list else []
+
+
+def _bool_only(value: Any, _path: str, _unknown: list[str]) -> Any:
+    if type(value) is not bool:
+        raise Misfit("boolean or JSON schema expected")
     return value
 
 
@@ -352,6 +370,11 @@ _SCALARS: dict[str, Reader] = {
     "int64": _integer("int64"),
     "double": _double,
     "bytes": _bytes,
+}
+_EITHER: dict[str, Reader] = {
+    "Array": _schema_or(_schemas),
+    "StringArray": _schema_or(_strings),
+    "Bool": _schema_or(_bool_only),
 }
 _SPECIAL: dict[str, Reader] = {
     TIME: _time,

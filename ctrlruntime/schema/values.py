@@ -22,6 +22,11 @@ IMMUTABLE: Final = "field is immutable"
 ADDRESS: Final = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"
 _LABEL: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?\Z")
 _SUBDOMAIN: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*\Z")
+_LABEL_1035: Final = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?\Z")
+_LABEL_1035_TEXT: Final = (
+    "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, and end with "
+    "an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is '[a-z]([-a-z0-9]*[a-z0-9])?')"
+)
 _LABEL_TEXT: Final = (
     "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an "
     "alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')"
@@ -59,12 +64,25 @@ def label_problems(value: str) -> list[str]:
     return problems
 
 
+def label_1035_problems(value: str) -> list[str]:
+    """Return what keeps a value from being the name of a version, a plural or the like; empty when nothing does."""
+    problems = ["must be no more than 63 characters"] if utf8_length(value) > 63 else []
+    return problems if _LABEL_1035.match(value) else [*problems, _LABEL_1035_TEXT]
+
+
 def subdomain_problems(value: str) -> list[str]:
     """Return what keeps a value from being a DNS subdomain, as the names of most kinds must be."""
     problems = ["must be no more than 253 characters"] if utf8_length(value) > 253 else []
     if not _SUBDOMAIN.match(value):
         problems.append(_SUBDOMAIN_TEXT)
     return problems
+
+
+def kind_causes(kind: str, path: str) -> Iterator[StatusCause]:
+    """A kind: what would be a label in lower case."""
+    problems = label_1035_problems(kind.lower())
+    if problems:
+        yield invalid_value(path, kind, f"may have mixed case, but should otherwise match: {','.join(problems)}")
 
 
 def label_causes(value: Any, path: str) -> Iterator[StatusCause]:

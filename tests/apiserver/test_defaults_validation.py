@@ -296,9 +296,9 @@ async def test_webhook_configurations(api):
 
     assert found == [
         'webhooks[0].name: Invalid value: "short": should be a domain with at least three segments separated by dots',
-        "webhooks[0].admissionReviewVersions: Required value: must specify one of v1, v1beta1",
         "webhooks[0].sideEffects: Required value: must specify one of None, NoneOnDryRun",
         "webhooks[0].clientConfig: Required value: exactly one of url or service is required",
+        "webhooks[0].admissionReviewVersions: Required value: must specify one of v1, v1beta1",
     ]
 
 

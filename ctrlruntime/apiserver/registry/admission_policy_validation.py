@@ -17,10 +17,13 @@ from ctrlruntime.field_errors import duplicate, forbidden_field, invalid_value, 
 from ctrlruntime.schema.trees import Document
 from ctrlruntime.schema.values import (
     choice_causes,
+    kind_causes,
+    label_1035_problems,
     qualified_name_causes,
     selector_causes,
     spec_of,
     subdomain_causes,
+    subdomain_problems,
 )
 
 _ACTIONS: Final = ("Audit", "Deny", "Warn")
@@ -97,7 +100,7 @@ def _policy_causes(spec: Document) -> Iterator[StatusCause]:
     yield from choice_causes(spec.get("failurePolicy"), "spec.failurePolicy", ("Fail", "Ignore"))
     kind = spec.get("paramKind")
     if kind is not None:
-        yield from (required(f"spec.paramKind.{name}") for name in ("apiVersion", "kind") if not kind.get(name))
+        yield from _parameter_kind_causes(kind, "spec.paramKind")
     constraints = spec.get("matchConstraints")
     if constraints is None:
         yield required("spec.matchConstraints")
@@ -118,6 +121,28 @@ def _policy_causes(spec: Document) -> Iterator[StatusCause]:
             yield required(f"{where}.expression", "expression is not specified")
         else:
             yield from _expression_causes(variable, "expression", where, scope.before(name), ())
+
+
+def _parameter_kind_causes(kind: Document, path: str) -> Iterator[StatusCause]:
+    api_version = kind.get("apiVersion", "")
+    group, _, version = api_version.rpartition("/")
+    if not api_version:
+        yield required(f"{path}.apiVersion")
+    elif "/" in group:
+        yield invalid_value(f"{path}.apiVersion", api_version, f"unexpected GroupVersion string: {api_version}")
+    else:
+        problems = subdomain_problems(group) if group else []
+        if problems:
+            yield invalid_value(f"{path}.apiVersion", group, ",".join(problems))
+        problems = label_1035_problems(version)
+        if not version:
+            yield invalid_value(f"{path}.apiVersion", api_version, "version must be specified")
+        elif problems:
+            yield invalid_value(f"{path}.apiVersion", version, ",".join(problems))
+    if not kind.get("kind"):
+        yield required(f"{path}.kind")
+    else:
+        yield from kind_causes(kind["kind"], f"{path}.kind")
 
 
 def _binding_causes(spec: Document) -> Iterator[StatusCause]:
@@ -181,9 +206,10 @@ def mutation_scope_of(spec: Document) -> Scope:
 def _expression_causes(
     holder: Document, field: str, path: str, scope: Scope, results: Sequence[str]
 ) -> Iterator[StatusCause]:
-    found = problem(holder[field], scope, results)
+    expression = holder.get(field, "")
+    found = problem(expression, scope, results)
     if found:
-        yield invalid_value(f"{path}.{field}", holder[field], found)
+        yield invalid_value(f"{path}.{field}", expression, found)
 
 
 def _validation_causes(validation: Document, path: str, scope: Scope) -> Iterator[StatusCause]:
@@ -216,6 +242,8 @@ def _mutation_causes(mutation: Document, path: str, scope: Scope) -> Iterator[St
             given: Document | None = mutation.get(field)
             if other == kind and given is None:
                 yield required(f"{path}.{field}", f"must be specified when patchType is {kind}")
+            elif other == kind and given is not None and not given.get("expression", "").strip():
+                yield required(f"{path}.{field}.expression")
             elif other == kind and given is not None:
                 yield from _expression_causes(given, "expression", f"{path}.{field}", scope, (result,))
             elif given is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 from collections.abc import Mapping
 
-from ctrlruntime.apiserver.registry.trees import ensure_spec, inner, items, put
+from ctrlruntime.apiserver.registry.trees import ensure_spec, inner, items, put, put_absent
 from ctrlruntime.schema.trees import Document
 
 
@@ -49,7 +49,7 @@ def lease(document: Document) -> None:
 
 
 def priority_class(document: Document) -> None:
-    put(document, "preemptionPolicy", "PreemptLowerPriority")
+    put_absent(document, "preemptionPolicy", "PreemptLowerPriority")
 
 
 def _fold_string_data(document: Document) -> None:

@@ -17,15 +17,10 @@ from ctrlruntime.errors import StatusCause
 from ctrlruntime.field_errors import duplicate, forbidden_field, invalid_value, not_supported, required, shown, too_many
 from ctrlruntime.schema.rules import children
 from ctrlruntime.schema.trees import Document
-from ctrlruntime.schema.values import subdomain_problems
+from ctrlruntime.schema.values import kind_causes, label_1035_problems, subdomain_problems
 from ctrlruntime.selector import utf8_length
 
-_LABEL_1035 = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?\Z")
 _SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*\Z")
-_TEXT_1035 = (
-    "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, and end "
-    "with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is '[a-z]([-a-z0-9]*[a-z0-9])?')"
-)
 _TEXT_SUBDOMAIN = (
     "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end "
     "with an alphanumeric character (e.g. 'example.com', regex used for validation is "
@@ -139,20 +134,20 @@ def _names(names: Mapping[str, Any]) -> Iterator[StatusCause]:
         if not value:
             yield required(where)
         elif key.lower().endswith("kind"):
-            if not _is_label(value.lower()):
-                yield invalid_value(where, value, f"may have mixed case, but should otherwise match: {_TEXT_1035}")
-        elif not _is_label(value):
-            yield invalid_value(where, value, _TEXT_1035)
+            yield from kind_causes(value, where)
+        else:
+            yield from _label_causes(value, where)
     for key in ("shortNames", "categories"):
         for index, value in enumerate(names.get(key) or ()):
-            if not _is_label(value):
-                yield invalid_value(f"spec.names.{key}[{index}]", value, _TEXT_1035)
+            yield from _label_causes(value, f"spec.names.{key}[{index}]")
     if names.get("kind") and names.get("kind") == names.get("listKind"):
         yield invalid_value("spec.names.listKind", names["listKind"], "kind and listKind may not be the same")
 
 
-def _is_label(value: str) -> bool:
-    return len(value) <= 63 and bool(_LABEL_1035.match(value))
+def _label_causes(value: str, path: str) -> Iterator[StatusCause]:
+    problems = label_1035_problems(value)
+    if problems:
+        yield invalid_value(path, value, ",".join(problems))
 
 
 # Versions
@@ -168,11 +163,10 @@ def _versions(spec: Document) -> Iterator[StatusCause]:
     if sum(bool(version.get("storage")) for version in versions) != 1:
         yield invalid_value("spec.versions", shown, "must have exactly one version marked as storage version")
     for index, name in enumerate(names):
-        if not _is_label(name):
-            yield invalid_value(f"spec.versions[{index}].name", name, _TEXT_1035)
+        yield from _label_causes(name, f"spec.versions[{index}].name")
         yield from _deprecation(versions[index], f"spec.versions[{index}].deprecationWarning")
-    if names and names[0] and not _is_label(names[0]):
-        yield invalid_value("spec.version", names[0], _TEXT_1035)
+    if names and names[0]:
+        yield from _label_causes(names[0], "spec.version")
 
 
 def _deprecation(version: Document, path: str) -> Iterator[StatusCause]:
@@ -181,6 +175,7 @@ def _deprecation(version: Document, path: str) -> Iterator[StatusCause]:
         return
     if not version.get("deprecated"):
         yield invalid_value(path, text, "can only be set for deprecated versions")
+        return
     if not text:
         yield invalid_value(path, text, "must not be an empty string")
     elif utf8_length(text) > 256:
@@ -425,8 +420,8 @@ def _review_versions(versions: list[str], path: str) -> Iterator[StatusCause]:
     for index, version in enumerate(versions):
         if version in seen:
             yield invalid_value(f"{path}[{index}]", version, "duplicate version")
-        elif not _is_label(version):
-            yield invalid_value(f"{path}[{index}]", version, _TEXT_1035)
+        else:
+            yield from _label_causes(version, f"{path}[{index}]")
         seen.add(version)
     if not seen & set(_REVIEW_VERSIONS):
         yield invalid_value(path, versions, f"must include at least one of {', '.join(_REVIEW_VERSIONS)}")

@@ -66,7 +66,7 @@ class Definitions(Hook):
         if kind:
             names["singular"] = names.get("singular") or kind.lower()
             names["listKind"] = names.get("listKind") or f"{kind}List"
-        if not spec.get("conversion"):
+        if spec.get("conversion") is None:
             spec["conversion"] = {"strategy": "None"}
         for version in spec.get("versions") or ():
             scale = (version.get("subresources") or {}).get("scale")

@@ -6,6 +6,7 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 from typing import Final
 
+from ctrlruntime.apiserver.registry.pod_resources import is_extended
 from ctrlruntime.apiserver.registry.trees import inner, items, put
 from ctrlruntime.apiserver.registry.volume_sources import driver_causes
 from ctrlruntime.apiserver.registry.volume_validation import template_metadata_causes
@@ -53,6 +54,16 @@ def claim_causes(document: Document, _: Document | None) -> Iterator[StatusCause
 def claim_template_causes(document: Document, _: Document | None) -> Iterator[StatusCause]:
     yield from template_metadata_causes(inner(document, "spec", "metadata") or {}, "spec.metadata")
     yield from _device_causes(spec_of(spec_of(document)), "spec.spec")
+
+
+def class_causes(document: Document, _: Document | None) -> Iterator[StatusCause]:
+    spec = spec_of(document)
+    yield from selector_list_causes(spec.get("selectors") or [], "spec.selectors")
+    for index, config in enumerate(spec.get("config") or ()):
+        yield from _opaque_causes((config or {}).get("opaque"), f"spec.config[{index}].opaque")
+    name = spec.get("extendedResourceName")
+    if name is not None and not is_extended(name):
+        yield invalid_value("spec.extendedResourceName", name, "must be a valid extended resource name")
 
 
 def _device_causes(spec: Document, path: str) -> Iterator[StatusCause]:

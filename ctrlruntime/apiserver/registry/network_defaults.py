@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ctrlruntime.apiserver.registry.trees import ensure_spec, inner, items, put
+from ctrlruntime.apiserver.registry.trees import ensure_spec, inner, items, put, put_absent
 from ctrlruntime.schema.trees import Document
 
 
@@ -28,7 +28,7 @@ def service(document: Document) -> None:
             if address.get("ip"):
                 put(address, "ipMode", "VIP")
     if spec["type"] != "ExternalName":
-        put(spec, "internalTrafficPolicy", "Cluster")
+        put_absent(spec, "internalTrafficPolicy", "Cluster")
 
 
 def network_policy(document: Document) -> None:
@@ -36,7 +36,7 @@ def network_policy(document: Document) -> None:
     put(spec, "policyTypes", ["Ingress", "Egress"] if spec.get("egress") else ["Ingress"])
     for rule in (*items(spec, "ingress"), *items(spec, "egress")):
         for port in items(rule, "ports"):
-            put(port, "protocol", "TCP")
+            put_absent(port, "protocol", "TCP")
 
 
 def endpoints(document: Document) -> None:
@@ -48,10 +48,10 @@ def endpoints(document: Document) -> None:
 def endpoint_slice(document: Document) -> None:
     for port in items(document, "ports"):
         port.setdefault("name", "")
-        put(port, "protocol", "TCP")
+        put_absent(port, "protocol", "TCP")
 
 
 def ingress_class(document: Document) -> None:
     parameters = inner(document, "spec", "parameters")
     if parameters is not None:
-        put(parameters, "scope", "Cluster")
+        put_absent(parameters, "scope", "Cluster")

@@ -8,7 +8,8 @@ from typing import Any, Final
 
 from ctrlruntime.apiserver.registry.pod_validation import PROTOCOLS
 from ctrlruntime.errors import StatusCause
-from ctrlruntime.field_errors import duplicate, forbidden_field, invalid_value, not_supported, required
+from ctrlruntime.field_errors import duplicate, forbidden_field, invalid_value, not_supported, required, too_long
+from ctrlruntime.schema.metadata import segment_causes
 from ctrlruntime.schema.trees import Document
 from ctrlruntime.schema.values import (
     IMMUTABLE,
@@ -30,11 +31,12 @@ from ctrlruntime.schema.values import (
     spec_of,
     subdomain_causes,
 )
-from ctrlruntime.selector import label_value_problems
+from ctrlruntime.selector import label_value_problems, utf8_length
 
 _TYPES: Final = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")
 _TRAFFIC: Final = ("Cluster", "Local")
 _DOMAIN_PATH: Final = 'must be a domain-prefixed path (such as "acme.io/foo")'
+_LONGEST_CONTROLLER: Final = 250
 _PATH_SEQUENCES: Final = ("//", "/./", "/../", "%2f", "%2F")
 _PATH_ENDS: Final = ("/..", "/.")
 CLASS_ANNOTATION: Final = "kubernetes.io/ingress.class"
@@ -334,6 +336,8 @@ def ingress_causes(document: Document, old: Document | None) -> Iterator[StatusC
     for index, tls in enumerate(spec.get("tls") or ()):
         for number, host in enumerate(tls.get("hosts") or ()):
             yield from host_causes(host, f"spec.tls[{index}].hosts[{number}]")
+        if tls.get("secretName"):
+            yield from subdomain_causes(tls["secretName"], f"spec.tls[{index}].secretName")
     if spec.get("ingressClassName") is not None:
         yield from subdomain_causes(spec["ingressClassName"], "spec.ingressClassName")
     annotated = (document["metadata"].get("annotations") or {}).get(CLASS_ANNOTATION)
@@ -349,9 +353,10 @@ def ingress_warnings(document: Document) -> Iterator[str]:
 
 def _ingress_path_causes(path: Document, where: str) -> Iterator[StatusCause]:
     kind, text = path.get("pathType"), str(path.get("path", ""))
-    if not kind:
+    if kind is None:
         yield required(f"{where}.pathType", "pathType must be specified")
-    elif kind not in {"Exact", "ImplementationSpecific", "Prefix"}:
+        return
+    if kind not in {"Exact", "ImplementationSpecific", "Prefix"}:
         yield not_supported(f"{where}.pathType", kind, ("Exact", "ImplementationSpecific", "Prefix"))
     elif not text.startswith("/") and (kind != "ImplementationSpecific" or text):
         yield invalid_value(f"{where}.path", text, "must be an absolute path")
@@ -370,7 +375,7 @@ def _backend_causes(backend: Document, path: str) -> Iterator[StatusCause]:
     if service is not None and resource is not None:
         yield invalid_value(path, "", "cannot set both resource and service backends")
     elif resource is not None:
-        yield from (required(f"{path}.resource.{name}") for name in ("kind", "name") if not resource.get(name))
+        yield from _typed_reference_causes(resource, f"{path}.resource")
     elif service is None:
         yield invalid_value(path, "", "resource or service backend is required")
     else:
@@ -396,16 +401,37 @@ def _backend_service_causes(service: Document, path: str) -> Iterator[StatusCaus
 
 def ingress_class_causes(document: Document, old: Document | None) -> Iterator[StatusCause]:
     spec, parameters = spec_of(document), spec_of(document).get("parameters")
+    if utf8_length(str(spec.get("controller", ""))) > _LONGEST_CONTROLLER:
+        yield too_long("spec.controller", _LONGEST_CONTROLLER)
     yield from domain_path_causes(str(spec.get("controller", "")), "spec.controller")
     if parameters is not None:
-        for name in ("kind", "name"):
-            if not parameters.get(name):
-                yield required(f"spec.parameters.{name}")
-        if parameters.get("apiGroup") is not None:
-            yield from subdomain_causes(parameters["apiGroup"], "spec.parameters.apiGroup")
-        yield from choice_causes(parameters.get("scope", ""), "spec.parameters.scope", ("Cluster", "Namespace"))
+        yield from _typed_reference_causes(parameters, "spec.parameters")
+        yield from _parameter_scope_causes(parameters, "spec.parameters")
     if old is not None and spec.get("controller") != spec_of(old).get("controller"):
         yield invalid_value("spec.controller", spec.get("controller"), "field is immutable")
+
+
+def _typed_reference_causes(reference: Document, path: str) -> Iterator[StatusCause]:
+    """An object of any kind: a subdomain, and two segments of a path."""
+    if reference.get("apiGroup") is not None:
+        yield from subdomain_causes(reference["apiGroup"], f"{path}.apiGroup")
+    for name in ("kind", "name"):
+        value = reference.get(name)
+        if not value:
+            yield required(f"{path}.{name}")
+        else:
+            yield from segment_causes(value, f"{path}.{name}")
+
+
+def _parameter_scope_causes(parameters: Document, path: str) -> Iterator[StatusCause]:
+    scope, namespace = parameters.get("scope", ""), parameters.get("namespace")
+    yield from choice_causes(scope, f"{path}.scope", ("Cluster", "Namespace"))
+    if scope == "Cluster" and namespace is not None:
+        yield forbidden_field(f"{path}.namespace", "`parameters.scope` is set to 'Cluster'")
+    elif scope == "Namespace" and namespace is None:
+        yield required(f"{path}.namespace", "`parameters.scope` is set to 'Namespace'")
+    elif scope == "Namespace":
+        yield from label_causes(namespace, f"{path}.namespace")
 
 
 def domain_path_causes(text: str, path: str) -> Iterator[StatusCause]:

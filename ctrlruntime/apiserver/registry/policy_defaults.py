@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from ctrlruntime.apiserver.registry.trees import ensure_spec, inner, items, put
+from ctrlruntime.apiserver.registry.trees import ensure_spec, inner, items, put, put_absent
 from ctrlruntime.schema.trees import Document
 
 RBAC: Final = "rbac.authorization.k8s.io"
@@ -46,20 +46,20 @@ def priority_level(document: Document) -> None:
 def webhook_configuration(document: Document) -> None:
     is_mutating = document.get("kind") == "MutatingWebhookConfiguration"
     for webhook in items(document, "webhooks"):
-        put(webhook, "failurePolicy", "Fail")
-        put(webhook, "matchPolicy", "Equivalent")
+        put_absent(webhook, "failurePolicy", "Fail")
+        put_absent(webhook, "matchPolicy", "Equivalent")
         put(webhook, "namespaceSelector", {})
         put(webhook, "objectSelector", {})
         put(webhook, "timeoutSeconds", 10)
         if is_mutating:
-            put(webhook, "reinvocationPolicy", "Never")
+            put_absent(webhook, "reinvocationPolicy", "Never")
         for rule in items(webhook, "rules"):
-            put(rule, "scope", "*")
+            put_absent(rule, "scope", "*")
         _service_port(inner(webhook, "clientConfig", "service"))
 
 
 def admission_policy(document: Document) -> None:
-    put(ensure_spec(document), "failurePolicy", "Fail")
+    put_absent(ensure_spec(document), "failurePolicy", "Fail")
     _match(inner(document, "spec", "matchConstraints"))
 
 
@@ -69,12 +69,12 @@ def admission_policy_binding(document: Document) -> None:
 
 def _match(resources: Document | None) -> None:
     if resources is not None:
-        put(resources, "matchPolicy", "Equivalent")
+        put_absent(resources, "matchPolicy", "Equivalent")
         put(resources, "namespaceSelector", {})
         put(resources, "objectSelector", {})
         for name in ("resourceRules", "excludeResourceRules"):
             for rule in items(resources, name):
-                put(rule, "scope", "*")
+                put_absent(rule, "scope", "*")
 
 
 def custom_resource_definition(document: Document) -> None:
@@ -83,8 +83,7 @@ def custom_resource_definition(document: Document) -> None:
         put(names, "singular", str(names["kind"]).lower())
         put(names, "listKind", f"{names['kind']}List")
     spec = ensure_spec(document)
-    put(spec, "conversion", {})
-    put(spec["conversion"], "strategy", "None")
+    put_absent(spec, "conversion", {"strategy": "None"})
     _service_port(inner(spec, "conversion", "webhook", "clientConfig", "service"))
 
 
@@ -94,4 +93,4 @@ def api_service(document: Document) -> None:
 
 def _service_port(service: Document | None) -> None:
     if service is not None:
-        put(service, "port", 443)
+        put_absent(service, "port", 443)

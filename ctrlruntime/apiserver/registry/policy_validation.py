@@ -6,21 +6,23 @@ from __future__ import annotations
 
 import base64
 import binascii
-import re
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from ctrlruntime.apiserver.registry.pod_resources import resource_name_causes
 from ctrlruntime.errors import StatusCause
 from ctrlruntime.field_errors import duplicate, forbidden_field, invalid_value, not_supported, required
+from ctrlruntime.schema.metadata import segment_causes
 from ctrlruntime.schema.quantity import parse
 from ctrlruntime.schema.trees import Document
 from ctrlruntime.schema.values import (
     NON_NEGATIVE,
+    PORT_RANGE,
     at_most_all_causes,
     choice_causes,
     go_struct,
     immutable_causes,
+    label_1035_problems,
     label_causes,
     qualified_name_causes,
     selector_causes,
@@ -157,7 +159,9 @@ def priority_causes(document: Document, old: Document | None) -> Iterator[Status
     elif value > _USER_PRIORITY:
         yield forbidden_field("value", f"maximum allowed value of a user defined priority is {_USER_PRIORITY}")
     policy = document.get("preemptionPolicy")
-    if policy is not None:
+    if policy == "":
+        yield required("preemptionPolicy")
+    elif policy is not None:
         yield from choice_causes(policy, "preemptionPolicy", ("PreemptLowerPriority", "Never"))
     if old is not None and value != old.get("value", 0):
         yield forbidden_field("value", "may not be changed in an update.")
@@ -201,13 +205,6 @@ def _target_ref_causes(ref: Document, path: str) -> Iterator[StatusCause]:
         yield invalid_value(f"{path}.apiVersion", version, f"unexpected GroupVersion string: {version}")
     elif not version.rpartition("/")[0] and ref.get("kind") != "ReplicationController":
         yield invalid_value(f"{path}.apiVersion", version, "apiVersion must specify API group")
-
-
-def segment_causes(text: str, path: str) -> Iterator[StatusCause]:
-    """A name that becomes one segment of a URL."""
-    for character in "/%":
-        if character in text:
-            yield invalid_value(path, text, f"may not contain '{character}'")
 
 
 def _metric_causes(metric: Document, path: str) -> Iterator[StatusCause]:
@@ -410,13 +407,6 @@ def _decoded(text: str) -> bytes:
         return b""
 
 
-_VERSION_NAME: Final = re.compile(r"[a-z](?:[-a-z0-9]*[a-z0-9])?")
-_NOT_A_VERSION_NAME: Final = (
-    "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, and end with "
-    "an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is '[a-z]([-a-z0-9]*[a-z0-9])?')"
-)
-
-
 def api_service_causes(document: Document, _: Document | None) -> Iterator[StatusCause]:
     spec, name = spec_of(document), str(document["metadata"].get("name", ""))
     wanted = f"{spec.get('version', '')}.{spec.get('group', '')}"
@@ -424,9 +414,31 @@ def api_service_causes(document: Document, _: Document | None) -> Iterator[Statu
         yield invalid_value("metadata.name", name, f'must be `spec.version+"."+spec.group`: "{wanted}"')
     if not spec.get("group") and spec.get("version") != "v1":
         yield required("spec.group", "only v1 may have an empty group and it better be legacy kube")
-    if not _VERSION_NAME.fullmatch(str(spec.get("version", ""))):
-        yield invalid_value("spec.version", spec.get("version", ""), _NOT_A_VERSION_NAME)
+    elif spec.get("group"):
+        yield from subdomain_causes(spec["group"], "spec.group")
+    version = spec.get("version", "")
+    yield from (invalid_value("spec.version", version, problem) for problem in label_1035_problems(version))
     for field, limit in (("groupPriorityMinimum", 20000), ("versionPriority", 1000)):
         number = spec.get(field, 0)
         if not 0 < number <= limit:
             yield invalid_value(f"spec.{field}", number, f"must be positive and less than {limit}")
+    yield from _aggregated_causes(spec)
+
+
+def _aggregated_causes(spec: Document) -> Iterator[StatusCause]:
+    """The server of a group version: another one, or this one."""
+    service, bundle, is_insecure = spec.get("service"), spec.get("caBundle"), bool(spec.get("insecureSkipTLSVerify"))
+    if service is None:
+        if bundle:
+            size = len(base64.b64decode(bundle))
+            yield invalid_value("spec.caBundle", f"{size} bytes", "local APIServices may not have a caBundle")
+        if is_insecure:
+            text = "local APIServices may not have insecureSkipTLSVerify"
+            yield invalid_value("spec.insecureSkipTLSVerify", True, text)
+        return
+    yield from (required(f"spec.service.{name}") for name in ("namespace", "name") if not service.get(name))
+    port = service.get("port")
+    if not 0 < port < 65536:
+        yield invalid_value("spec.service.port", port, f"port is not valid: {PORT_RANGE}")
+    if is_insecure and bundle:
+        yield invalid_value("spec.insecureSkipTLSVerify", True, "may not be true if caBundle is present")

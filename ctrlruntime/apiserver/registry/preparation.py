@@ -13,6 +13,7 @@ from ctrlruntime.apiserver.registry.defaults import default
 from ctrlruntime.apiserver.registry.disabled_fields import drop_disabled
 from ctrlruntime.apiserver.registry.resources import Resource
 from ctrlruntime.apiserver.registry.strategies import METADATA, Strategy
+from ctrlruntime.apiserver.registry.trees import inner
 from ctrlruntime.schema.trees import Document, copy_tree, is_same
 
 _NODE = ("", "nodes")
@@ -65,24 +66,23 @@ def prepare_update(resource: Resource, strategy: Strategy, document: Document, o
             del document["spec"]["finalizers"]
 
 
-_LISTS = {
+_LISTS: Final = {
     ("rbac.authorization.k8s.io", "roles"): ("rules",),
     ("rbac.authorization.k8s.io", "clusterroles"): ("rules",),
-    ("", "limitranges"): ("spec", "limits"),
-    ("discovery.k8s.io", "endpointslices"): ("endpoints",),
+    ("", "limitranges"): ("spec.limits",),
+    ("discovery.k8s.io", "endpointslices"): ("endpoints", "ports"),
+    ("resource.k8s.io", "resourceclaims"): ("spec.devices.requests",),
+    ("resource.k8s.io", "resourceclaimtemplates"): ("spec.spec.devices.requests",),
 }
 
 
 def _forget_empty_lists(resource: Resource, document: Document) -> None:
     """Make an empty list that is always written null: upstream's storage knows no empty lists."""
-    if resource.stored_as not in _LISTS:
-        return
-    *parents, last = _LISTS[resource.stored_as]
-    node = document
-    for key in parents:
-        node = node.get(key) or {}
-    if node.get(last) == []:
-        node[last] = None
+    for path in _LISTS.get(resource.stored_as, ()):
+        *parents, last = path.split(".")
+        node = inner(document, *parents) or {}
+        if node.get(last) == []:
+            node[last] = None
 
 
 def _keep_names_of_secrets(resource: Resource, document: Document) -> None:

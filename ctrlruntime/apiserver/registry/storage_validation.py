@@ -35,6 +35,7 @@ from ctrlruntime.schema.values import (
     subdomain_causes,
     without,
 )
+from ctrlruntime.selector import label_value_problems
 
 _LARGEST_DATA: Final = 1_048_576
 _ACCESS_MODES: Final = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
@@ -386,6 +387,9 @@ def node_causes(document: Document, old: Document | None) -> Iterator[StatusCaus
     for index, taint in enumerate(spec.get("taints") or ()):
         where, effect = f"metadata.taints[{index}]", taint.get("effect", "")
         yield from qualified_name_causes(taint.get("key", ""), f"{where}.key")
+        problems = label_value_problems(str(taint.get("value", "")))
+        if problems:
+            yield invalid_value(f"{where}.value", taint["value"], ";".join(problems))
         if not effect:
             yield required(f"{where}.effect")
         else:

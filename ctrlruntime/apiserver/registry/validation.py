@@ -134,9 +134,10 @@ def _new_event(document: Document, old: Document | None) -> Iterator[StatusCause
     return policy.event_causes(core, None if old is None else _to_core(copy.deepcopy(old)), is_new_style=True)
 
 
-def _namespace_causes(document: Document, _old: Document | None) -> Iterator[StatusCause]:
+def _namespace_causes(document: Document, old: Document | None) -> Iterator[StatusCause]:
+    """The finalizers of the spec. Only of those that `/finalize` writes is it said which one is wrong (validation.go)."""
     for index, finalizer in enumerate(spec_of(document).get("finalizers") or ()):
-        path = f"spec.finalizers[{index}]"
+        path = "spec.finalizers" if old is None else f"spec.finalizers[{index}]"
         yield from (invalid_value(path, finalizer, problem) for problem in key_problems(finalizer))
         if "/" not in finalizer and finalizer not in _STANDARD_FINALIZERS:
             text = "name is neither a standard finalizer name nor is it fully qualified"
@@ -147,6 +148,7 @@ _RULES: Final[Mapping[tuple[str, str], _Rule]] = {
     ("", "ConfigMap"): storage.config_map_causes,
     ("", "Endpoints"): network.endpoints_causes,
     ("", "Event"): _core_event,
+    ("", "Namespace"): _namespace_causes,
     ("", "LimitRange"): quotas.limit_range_causes,
     ("", "Node"): storage.node_causes,
     ("", "PersistentVolume"): storage.volume_causes,
@@ -180,6 +182,7 @@ _RULES: Final[Mapping[tuple[str, str], _Rule]] = {
     ("storage.k8s.io", "CSINode"): storage_group.csi_node_causes,
     ("storage.k8s.io", "StorageClass"): storage_group.storage_class_causes,
     ("storage.k8s.io", "VolumeAttachment"): storage_group.attachment_causes,
+    ("resource.k8s.io", "DeviceClass"): devices.class_causes,
     ("resource.k8s.io", "ResourceClaim"): devices.claim_causes,
     ("resource.k8s.io", "ResourceClaimTemplate"): devices.claim_template_causes,
     ("storage.k8s.io", "VolumeAttributesClass"): storage_group.attributes_class_causes,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -15,20 +14,15 @@ from ctrlruntime.schema.trees import Document
 from ctrlruntime.schema.values import (
     PORT_RANGE,
     choice_causes,
+    label_1035_problems,
     qualified_name_causes,
     selector_causes,
     subdomain_causes,
     subdomain_problems,
 )
-from ctrlruntime.selector import utf8_length
 
 _OPERATIONS: Final = ("*", "CONNECT", "CREATE", "DELETE", "UPDATE")
 _MOST_CONDITIONS: Final = 64
-_VERSION: Final = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
-_VERSION_TEXT: Final = (
-    "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, and end with "
-    "an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is '[a-z]([-a-z0-9]*[a-z0-9])?')"
-)
 _FORM: Final = "desired format: https://host[/path]"
 
 
@@ -37,12 +31,12 @@ def webhook_causes(document: Document, _: Document | None) -> Iterator[StatusCau
     for index, webhook in enumerate(document.get("webhooks") or ()):
         where, name = f"webhooks[{index}]", str(webhook.get("name", ""))
         yield from _name_causes(name, f"{where}.name")
-        yield from _version_causes(webhook, f"{where}.admissionReviewVersions")
         for number, rule in enumerate(webhook.get("rules") or ()):
             yield from rule_causes(rule, f"{where}.rules[{number}]")
         yield from _policy_causes(webhook, where)
         yield from _client_causes(webhook.get("clientConfig") or {}, f"{where}.clientConfig")
         yield from conditions_causes(webhook.get("matchConditions") or [], f"{where}.matchConditions")
+        yield from _version_causes(webhook, f"{where}.admissionReviewVersions")
         if name in names:
             yield duplicate(f"{where}.name", name)
         names.add(name)
@@ -67,10 +61,7 @@ def _version_causes(webhook: Document, path: str) -> Iterator[StatusCause]:
         if version in versions[:index]:
             yield invalid_value(f"{path}[{index}]", version, "duplicate version")
             continue
-        if utf8_length(version) > 63:
-            yield invalid_value(f"{path}[{index}]", version, "must be no more than 63 characters")
-        if not _VERSION.fullmatch(version):
-            yield invalid_value(f"{path}[{index}]", version, _VERSION_TEXT)
+        yield from (invalid_value(f"{path}[{index}]", version, problem) for problem in label_1035_problems(version))
     if not {"v1", "v1beta1"} & set(versions):
         yield invalid_value(path, versions, "must include at least one of v1, v1beta1")
 
@@ -79,7 +70,7 @@ def _policy_causes(webhook: Document, path: str) -> Iterator[StatusCause]:
     yield from choice_causes(webhook.get("failurePolicy"), f"{path}.failurePolicy", ("Fail", "Ignore"))
     yield from choice_causes(webhook.get("matchPolicy"), f"{path}.matchPolicy", ("Equivalent", "Exact"))
     effects = webhook.get("sideEffects")
-    if not effects:
+    if effects is None:
         yield required(f"{path}.sideEffects", "must specify one of None, NoneOnDryRun")
     else:
         yield from choice_causes(effects, f"{path}.sideEffects", ("None", "NoneOnDryRun"))

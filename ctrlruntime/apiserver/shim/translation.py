@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import fcntl
 import gc
 import logging
+import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final, Literal, Protocol, TypeAlias
 
@@ -117,26 +120,42 @@ def _serving_pair(flags: Flags, address: str) -> KeyPair:
         return KeyPair(_content(certificate, "tls-cert-file"), _content(key, "tls-private-key-file"))
     if certificate or key:
         raise ConfigError("--tls-cert-file and --tls-private-key-file require each other. Set both, or neither")
-    folder = Path(flags.last("cert-dir", _DEFAULT_FOLDER))
+    return _kept_pair(Path(flags.last("cert-dir", _DEFAULT_FOLDER)), address)
+
+
+def _kept_pair(folder: Path, address: str) -> KeyPair:
+    """Return the pair in the folder; if it has none, make one and leave it there, as kube-apiserver does."""
     files = (folder / "apiserver.crt", folder / "apiserver.key")
-    if all(file.is_file() for file in files):
-        return KeyPair(*(_content(file, "cert-dir") for file in files))
-    return _made_pair(folder, files, address)
-
-
-def _made_pair(folder: Path, files: tuple[Path, Path], address: str) -> KeyPair:
-    """Make a pair and leave it in the folder, the authority behind the certificate, as kube-apiserver does."""
-    authority = make_authority(f"{address}-ca")
-    pair = authority.server([address, *(name for name in _NAMES if name != address)])
-    made = KeyPair(pair.certificate + authority.pem, pair.key)
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        files[1].touch(mode=0o600)
-        files[0].write_bytes(made.certificate)
-        files[1].write_bytes(made.key)
+        with _locked(folder):  # several servers that start at once have one pair, not halves of two
+            if not all(file.is_file() for file in files):
+                made = _made_pair(address)
+                files[1].touch(mode=0o600)
+                files[0].write_bytes(made.certificate)
+                files[1].write_bytes(made.key)
+                return made
     except OSError as error:
         raise ConfigError(f"--cert-dir: cannot write to {folder}: {error.strerror}") from None
-    return made
+    return KeyPair(*(_content(file, "cert-dir") for file in files))
+
+
+def _made_pair(address: str) -> KeyPair:
+    """Make a pair with the authority behind the certificate."""
+    authority = make_authority(f"{address}-ca")
+    pair = authority.server([address, *(name for name in _NAMES if name != address)])
+    return KeyPair(pair.certificate + authority.pem, pair.key)
+
+
+@contextlib.contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """Hold the folder against other processes; closing it lets it go."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def _authorization(flags: Flags, warnings: list[str]) -> Mode:
