@@ -9,7 +9,7 @@ import gc
 import logging
 import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Mapping
 from pathlib import Path
 from typing import Final, Literal, Protocol, TypeAlias
 
@@ -148,7 +148,7 @@ def _made_pair(address: str) -> KeyPair:
 
 
 @contextlib.contextmanager
-def _locked(folder: Path) -> Iterator[None]:
+def _locked(folder: Path) -> Generator[None]:
     """Hold the folder against other processes; closing it lets it go."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
