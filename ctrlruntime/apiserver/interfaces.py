@@ -8,7 +8,7 @@ defaulted, validated, counted and watched exactly like a client's.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final, Literal, Protocol, TypeAlias
 
 from ctrlruntime.schema.trees import Document
@@ -130,6 +130,8 @@ class AdmissionAttributes:
     """The CreateOptions, UpdateOptions or DeleteOptions as a webhook sees them."""
     warnings: list[str]
     """What the answer's Warning headers will say; admission appends."""
+    last_steps: list[Callable[[], None]] = field(default_factory=list[Callable[[], None]])
+    """Called in the step that stores the object, when nothing else can refuse it. They can: they raise APIStatusError."""
 
 
 class Admission(Protocol):

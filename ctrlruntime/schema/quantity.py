@@ -7,7 +7,7 @@ fraction.
 from __future__ import annotations
 
 import re
-from decimal import MAX_EMAX, MAX_PREC, MIN_EMIN, ROUND_UP, Context, Decimal
+from decimal import MAX_EMAX, MAX_PREC, MIN_EMIN, ROUND_CEILING, ROUND_UP, Context, Decimal
 from typing import Any, Final
 
 _FORM: Final = re.compile(
@@ -19,7 +19,8 @@ _BINARY: Final = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
 _SUFFIX_EXPONENT: Final = {suffix: exponent for exponent, suffix in _DECIMAL.items()}
 _NANO: Final = Decimal("1e-9")
 _MILLI: Final = Decimal("1e-3")
-_LARGEST_BINARY: Final = Decimal(2**63 - 1)
+_LARGEST: Final = 2**63 - 1
+_LARGEST_BINARY: Final = Decimal(_LARGEST)
 _LARGEST_EXPONENT: Final = 999
 _EXACT: Final = Context(prec=MAX_PREC, Emax=MAX_EMAX, Emin=MIN_EMIN)
 
@@ -52,6 +53,27 @@ def rounded_up(text: str) -> str:
     if int(value.as_tuple().exponent) >= -3:
         return text
     return _written(value.quantize(_MILLI, ROUND_UP, context=_EXACT), suffix)
+
+
+def is_whole(text: Any) -> bool:
+    """Tell whether a quantity has no fraction. Raises: ValueError."""
+    value = parse(text)
+    return value == value.to_integral_value()
+
+
+def units(text: Any, parts: int = 1) -> int:
+    """Return a quantity in units, or in so many parts of one, rounded up; 0 for one that 64 bits do not hold (AsScaledInt64 in amount.go).
+
+    Raises: ValueError.
+    """
+    value = int(_EXACT.multiply(parse(text), parts).to_integral_value(ROUND_CEILING))
+    return value if abs(value) <= _LARGEST else 0
+
+
+def comparable(*texts: Any) -> tuple[list[int], int]:
+    """Return quantities as numbers of one scale, and how many of it make a unit: 1000, or 1 where one is too large. Raises: ValueError."""
+    parts = 1000 if all(units(text) <= _LARGEST // 1000 for text in texts) else 1
+    return [units(text, parts) for text in texts], parts
 
 
 def _written(value: Decimal, suffix: str) -> str:

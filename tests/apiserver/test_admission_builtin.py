@@ -365,6 +365,7 @@ def test_a_create_that_fails_is_not_charged_and_a_reset_forgets_quotas(make):
         status = {"hard": {"configmaps": "2"}, "used": {"configmaps": "1"}}
         assert api.patch(f"{quotas}/q/status", {"status": status}).code == 200
         assert api.post(maps, make.config_map("a")).code == 409
+        assert api.post(maps, {**make.config_map("b"), "data": {"not a key": ""}}).code == 422
         api.made(maps, make.config_map("b"))
         assert api.post(maps, make.config_map("c")).code == 403
         assert api.get(f"{quotas}/q").body["status"]["used"] == {"configmaps": "2"}

@@ -9,7 +9,7 @@ from ctrlruntime.apiserver.registry.assignment import assign
 from ctrlruntime.apiserver.registry.defaults import default
 from ctrlruntime.apiserver.registry.services import DEFAULT_NETWORK, NODE_PORTS, ServiceAddresses
 from ctrlruntime.errors import APIStatusError, Forbidden, Invalid
-from ctrlruntime.schema.quantity import canonical, parse
+from ctrlruntime.schema.quantity import canonical, comparable, is_whole, parse, units
 
 
 @pytest.fixture
@@ -52,6 +52,31 @@ def defaulted(group, kind, /, **document):
 def test_quantities_are_written_canonically(text, written):
     assert canonical(text) == written
     assert canonical(written) == written
+
+
+@pytest.mark.parametrize(
+    ("text", "whole", "in_units", "in_thousandths"),
+    [
+        ("1", True, 1, 1000),
+        ("1500m", False, 2, 1500),
+        ("-1500m", False, -1, -1500),
+        ("1.0001", False, 2, 1001),
+        ("123e-2", False, 2, 1230),
+        ("9e15", True, 9 * 10**15, 9 * 10**18),
+        ("1e16", True, 10**16, 0),
+        ("1e30", True, 0, 0),
+        ("-1e999", True, 0, 0),
+        ("1.5e999", True, 0, 0),
+    ],
+)
+def test_quantities_are_counted_in_64_bits(text, whole, in_units, in_thousandths):
+    assert is_whole(text) is whole
+    assert (units(text), units(text, 1000)) == (in_units, in_thousandths)
+
+
+def test_quantities_are_compared_in_thousandths_unless_one_is_too_large():
+    assert comparable("1500m", "2") == ([1500, 2000], 1000)
+    assert comparable("1500m", "1e16") == ([2, 10**16], 1)
 
 
 @pytest.mark.parametrize("text", ["", "x", "1 Gi", "1KiB", "--1", "1.2.3", None, True, [1]])

@@ -174,6 +174,7 @@ RESIZED: dict[str, Case] = {
 INIT = {"initContainers": [asking("i", requests={"cpu": "1"}), asking("s", requests=CPU, restartPolicy="Always")]}
 POLICIES = "/apis/admissionregistration.k8s.io/v1/"
 SIDECAR = "[JSONPatch{op: 'add', path: '/spec/containers/-', value: Object.spec.containers{name: 'side', image: 's'}}]"
+LARGE = ("1", "9e15", "9007199254740993", "9.3e15", "1e16", "1e17", "9e18", "1e19", "1e30", "1e999")
 LIMITED: dict[str, Case] = {
     "default limits": Case(
         [
@@ -240,6 +241,13 @@ LIMITED: dict[str, Case] = {
             dry("POST", PODS, pod(asking(limits={"cpu": "2"}, requests={"cpu": "2m"}))),
         ],
         [limit_range({"type": "Pod", "min": {"cpu": "2m"}, "max": {"cpu": "2"}, "maxLimitRequestRatio": {"cpu": "4"}})],
+    ),
+    "limits of large amounts": Case(
+        [
+            *(dry("POST", PODS, pod(asking(requests={"cpu": amount}, limits={"cpu": "1e30"}))) for amount in LARGE),
+            *(dry("POST", PODS, pod(asking(limits={"cpu": amount}))) for amount in LARGE),
+        ],
+        [limit_range(of_containers(min=CPU, max={"cpu": "9e15"}, maxLimitRequestRatio={"cpu": "3"}))],
     ),
     "limits of what a policy adds": Case(
         [dry("POST", PODS, pod(metadata={"labels": {"policy": "sidecar"}}))],
@@ -437,6 +445,20 @@ QUOTED: dict[str, Case] = {
                 "requests.example.com/gpu": "1",
                 "requests.hugepages-2Mi": "2Mi",
             },
+        ),
+    ),
+    "a quota of large amounts": Case(
+        [
+            *(dry("POST", PODS, pod(asking(requests={"cpu": one, "memory": one}))) for one in LARGE),
+            *(
+                dry("POST", PODS, pod(asking(requests=both, limits=both)))
+                for one in LARGE
+                for both in [{"example.com/gpu": one}]
+            ),
+            *(dry("POST", CLAIMS, claim(size=one)) for one in LARGE),
+        ],
+        quota(
+            "large", {"cpu": "1e18", "memory": "1e30", "requests.example.com/gpu": "1e17", "requests.storage": "9e15"}
         ),
     ),
     "a quota without a status": Case(
@@ -748,6 +770,11 @@ VALIDATED: dict[str, Case] = {
             *(hard(name) for name in QUOTA_NAMES.split()),
             *(hard(name, amount="1500m") for name in ("pods", "cpu", "count/pods", "requests.example.com/gpu")),
             hard("example.com/gpu", amount="0.1"),
+            *(
+                hard(name, amount=amount)
+                for name in ("pods", "cpu")
+                for amount in ("1e30", "1e999", "1.5e30", "123456789e-3")
+            ),
             hard("cpu", amount="-1"),
             hard("pods", amount="-1.5"),
             hard("pods", "cpu", scopes=["BestEffort"]),
@@ -787,6 +814,15 @@ VALIDATED: dict[str, Case] = {
             limited("Container", maxLimitRequestRatio={"cpu": "3"}, min={"cpu": "1"}, max={"cpu": "2"}),
             limited("Container", maxLimitRequestRatio={"cpu": "2"}, min={"cpu": "1"}, max={"cpu": "2"}),
             limited("Pod", maxLimitRequestRatio={"cpu": "1.5"}, min={"cpu": "750m"}, max={"cpu": "1"}),
+            *(
+                limited("Container", maxLimitRequestRatio={"cpu": one}, min={"cpu": "1"}, max={"cpu": "9e16"})
+                for one in LARGE
+            ),
+            *(
+                limited("Container", maxLimitRequestRatio={"cpu": "2"}, min={"cpu": "1"}, max={"cpu": one})
+                for one in LARGE
+            ),
+            *(limited("Container", min={"cpu": one}, max={"cpu": "1e30"}) for one in LARGE),
             limited("Container", min={"cpu": "2"}, max={"cpu": "1"}, default={"cpu": "2"}, defaultRequest={"cpu": "2"}),
             limited("Container", default={"cpu": "2"}, max={"cpu": "1"}),
             limited("Container", defaultRequest={"cpu": "2"}, default={"cpu": "1"}),

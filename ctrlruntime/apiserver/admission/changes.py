@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from ctrlruntime import field_errors
 from ctrlruntime.apiserver import failures
 from ctrlruntime.apiserver.admission.matching import has_own_kind
 from ctrlruntime.apiserver.admission.reviews import internal, no_object
+from ctrlruntime.apiserver.go_values import go_name
 from ctrlruntime.apiserver.interfaces import AdmissionAttributes
 from ctrlruntime.apiserver.patch import json_patch
 from ctrlruntime.apiserver.registry.defaults import default
 from ctrlruntime.apiserver.registry.resources import Resource, built_in
 from ctrlruntime.errors import BadRequest, StatusCause
 from ctrlruntime.schema import Misfit
-from ctrlruntime.schema.trees import Document, copy_tree, encode
+from ctrlruntime.schema.messages import message_of
+from ctrlruntime.schema.trees import Document, copy_tree, encode_sorted
+from ctrlruntime.schema.typed import object_meta, typed
 
 
 class Shown:
@@ -23,26 +28,44 @@ class Shown:
         self.object = attributes.object
         self.is_changed = False
         self._attributes = attributes
-        self._is_fixed = has_own_kind(attributes)
+        self.is_fixed = has_own_kind(attributes)
+        """Whether it is of a subresource's own kind, in one version."""
+
+    @property
+    def kind(self) -> tuple[str, str, str]:
+        """Group, version and kind of the object."""
+        resource = self.resource
+        return self._attributes.kind if self.is_fixed else (resource.group, resource.version, resource.kind)
 
     async def show_as(self, resource: Resource) -> None:
         """Convert the object to a version, unless the body is of a kind of its own."""
-        if self.resource is not resource and self.object is not None and not self._is_fixed:
+        if self.resource is not resource and self.object is not None and not self.is_fixed:
             self.object = await self.resource.convert(self.object, resource)
         self.resource = resource
 
-    def patch(self, operations: list[Document]) -> bool:
-        """Apply a JSON patch; tell whether the object changed. Raises: PatchError, and APIStatusError when the result cannot be read."""
+    def patch(self, operations: list[Document], *, is_strict: bool = False) -> bool:
+        """Apply a JSON patch; tell whether the object changed.
+
+        Unknown fields are dropped, or refused by `is_strict`.
+        Raises: PatchError, and APIStatusError when the result cannot be read.
+        """
         assert self.object is not None
         changed = json_patch.apply(copy_tree(self.object), operations)
         if not isinstance(changed, dict):
             raise internal(no_object(changed))
-        return self.become(changed)
+        return self.become(changed, is_strict=is_strict)
 
-    def become(self, changed: Document) -> bool:
+    def become(self, changed: Document, *, is_strict: bool = False) -> bool:
         """Take a changed object, read as its kind; tell whether it differs. Raises: APIStatusError."""
-        if not self._is_fixed:
-            changed = _read(self.resource, changed)
+        _check_head(changed)
+        if self.resource.is_custom and not self.is_fixed:
+            changed = _read_custom(self.resource, changed)
+        else:
+            unknown: list[str] = []
+            changed = _read_built_in(self.kind, changed, unknown)
+            if is_strict and unknown:
+                listed = ", ".join(f'unknown field "{path}"' for path in unknown)
+                raise internal(f"strict decoding error: {listed}")
         if changed == self.object:
             return False
         self.object, self.is_changed = changed, True
@@ -66,42 +89,67 @@ async def shown_as(attributes: AdmissionAttributes, document: Document | None, r
     return await asked.convert(document, resource)
 
 
-def _read(resource: Resource, document: Document) -> Document:
-    if resource.is_custom:
-        return _read_custom(resource, document)
-    kind = document.pop("kind", None) or resource.kind
-    version = document.pop("apiVersion", None) or resource.api_version
-    if (kind, version) != (resource.kind, resource.api_version):
-        if version == resource.api_version and any(
-            (one.group, one.version, one.kind) == (resource.group, resource.version, kind) for one in built_in()
+def _check_head(document: Document) -> None:
+    """Raises: APIStatusError for a version or a kind that is no string."""
+    for name in ("apiVersion", "kind"):
+        if not isinstance(document.get(name) or "", str):
+            text = f"json: cannot unmarshal {go_name(document[name])} into Go struct field .{name} of type string"
+            raise internal(f"couldn't get version/kind; json parse error: {text}")
+
+
+def _read_built_in(expected: tuple[str, str, str], document: Document, unknown: list[str]) -> Document:
+    """Return a changed object as its kind; fields that this does not have are added to `unknown`. Raises: APIStatusError."""
+    group, version, expected_kind = expected
+    expected_version = f"{group}/{version}" if group else version
+    kind = document.pop("kind", None) or expected_kind
+    api_version = document.pop("apiVersion", None) or expected_version
+    if (kind, api_version) != (expected_kind, expected_version):
+        if api_version == expected_version and any(
+            (one.group, one.version, one.kind) == (group, version, kind) for one in built_in()
         ):
-            internal_group = resource.group.partition(".")[0] or "core"
-            raise failures.plain_internal(
-                f"converting ({resource.version}.{kind}) to ({internal_group}.{resource.kind}): unknown conversion"
-            )
-        raise internal(f'no kind "{kind}" is registered for version "{version}" in scheme "pkg/runtime/scheme.go:111"')
-    head = {"kind": resource.kind, "apiVersion": resource.api_version}
-    shape = resource.shape
+            internal_group = group.partition(".")[0] or "core"
+            text = f"converting ({version}.{kind}) to ({internal_group}.{expected_kind}): unknown conversion"
+            raise failures.plain_internal(text)
+        text = f'no kind "{kind}" is registered for version "{api_version}" in scheme "pkg/runtime/scheme.go:111"'
+        raise internal(text)
+    head = {"kind": kind, "apiVersion": api_version}
+    message = message_of(api_version, kind)
     try:
-        found = head | (document if shape is None else shape.read(document, "", []))
+        found = head | (document if message is None else typed(message.name).read(document, "", unknown))
     except Misfit as misfit:
         raise internal(str(misfit)) from None
-    default(resource.group, resource.kind, found)
+    default(group, kind, found)
     return found
 
 
 def _read_custom(resource: Resource, document: Document) -> Document:
-    kind = document.get("kind") or ""
+    kind, version = document.get("kind") or "", document.get("apiVersion") or ""
     if not kind:
-        raise internal(f"Object 'Kind' is missing in '{encode(document).decode()}'")
+        raise internal(f"Object 'Kind' is missing in '{encode_sorted(document).decode()}'")
+    if version != resource.api_version:
+        named = f"{version if '/' in version else f'/{version}'}, Kind={kind}"
+        text = f'failed to convert object: {named} is unstructured and is not suitable for converting to "{resource.api_version}"'
+        raise internal(text)
     if kind != resource.kind:
         name = str((document.get("metadata") or {}).get("name", ""))
         cause = StatusCause("FieldValueInvalid", f'Invalid value: "{kind}": must be {resource.kind}', "kind")
-        raise failures.invalid(str(kind), resource.group, name, [cause])
-    document["apiVersion"] = resource.api_version
+        raise failures.invalid(kind, resource.group, name, [cause])
+    metadata = document.get("metadata")
+    if not isinstance(metadata, dict):
+        raise internal("system metadata was not initialized")
+    document["metadata"] = {name: value for name, value in metadata.items() if _is_readable(name, value)}
     if resource.schema is not None:
-        resource.schema.fit(document, "", [], is_root=True)
+        resource.schema.fit(document, "", [], is_root=True, keeps_nulls=True)
     return document
+
+
+def _is_readable(name: str, value: Any) -> bool:
+    """Tell whether a field of the metadata has its type. Another one is as good as absent: nothing reads it (unstructured.go)."""
+    try:
+        object_meta().read({name: value}, "", [])
+    except Misfit:
+        return False
+    return True
 
 
 def _check_identity(attributes: AdmissionAttributes, document: Document) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final, TypeVar
+from typing import Final, Generic, TypeVar
 
 from ctrlruntime.apiserver.interfaces import Change
 from ctrlruntime.apiserver.storage import Key
@@ -28,11 +28,19 @@ def follow(
         else:
             kept[key] = found
 
+    _read_all(table, read, keep, changed)
+
+
+def _read_all(
+    table: Table,
+    read: Callable[[Document], _T | None],
+    keep: Callable[[Key, _T | None], None],
+    changed: Callable[[], None] | None = None,
+) -> None:
     def listener(change: Change) -> None:
         metadata = change.object["metadata"]
-        keep(
-            (metadata.get("namespace", ""), metadata["name"]), None if change.type == "DELETED" else read(change.object)
-        )
+        key = (metadata.get("namespace", ""), metadata["name"])
+        keep(key, None if change.type == "DELETED" else read(change.object))
         if changed is not None:
             changed()
 
@@ -43,4 +51,29 @@ def follow(
     table.listen(listener)
 
 
-__all__ = ["GROUP", "follow"]
+class Namespaced(Generic[_T]):
+    """What the objects of a kind say, by namespace; see `follow`."""
+
+    def __init__(self, table: Table, read: Callable[[Document], _T | None]) -> None:
+        self._kept: dict[str, dict[str, _T]] = {}
+        _read_all(table, read, self._keep)
+
+    def _keep(self, key: Key, found: _T | None) -> None:
+        namespace, name = key
+        named = self._kept.setdefault(namespace, {})
+        if found is not None:
+            named[name] = found
+            return
+        named.pop(name, None)
+        if not named:
+            del self._kept[namespace]
+
+    def __bool__(self) -> bool:
+        return bool(self._kept)
+
+    def of(self, namespace: str) -> list[_T]:
+        """Return what those of a namespace say, in the order of their names."""
+        return [found for _, found in sorted(self._kept.get(namespace, {}).items())]
+
+
+__all__ = ["GROUP", "Namespaced", "follow"]

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 from ctrlruntime.apiserver.admission.changes import Shown
 from ctrlruntime.apiserver.admission.matching import Decide, Kinds
+from ctrlruntime.apiserver.admission.mutation_values import ConversionError, configuration_value, json_value
 from ctrlruntime.apiserver.admission.policies import Evaluation, PolicyTable, Selected, denied
 from ctrlruntime.apiserver.apply.merge import merge
 from ctrlruntime.apiserver.apply.types import Type
@@ -15,8 +16,9 @@ from ctrlruntime.apiserver.apply.validation import problems
 from ctrlruntime.apiserver.interfaces import AdmissionAttributes, Operation
 from ctrlruntime.apiserver.patch import json_patch
 from ctrlruntime.apiserver.registry.admission_policy_validation import mutation_scope_of
-from ctrlruntime.apiserver.registry.expressions import ExpressionError, evaluate, to_json
+from ctrlruntime.apiserver.registry.expressions import ExpressionError, evaluate
 from ctrlruntime.apiserver.registry.resources import Resource
+from ctrlruntime.cel.values import Message
 from ctrlruntime.errors import APIStatusError, PatchError
 from ctrlruntime.schema.trees import Document
 
@@ -111,32 +113,36 @@ class MutatingPolicies:
         if mutation.is_json_patch:
             operations = [_operation(one) for one in value]
             try:
-                return shown.patch(operations)
+                return shown.patch(operations, is_strict=True)
             except json_patch.FailedTestError:
                 return False
             except PatchError as error:
                 raise _MutationError(f"JSON Patch: {error}") from None
         _check_names(value, "Object")
         assert shown.object is not None
-        return shown.become(_merged(self._type_of(shown.resource), shown.object, _configuration(value)))
+        if shown.is_fixed:
+            group, version, kind = shown.kind
+            text = f"no corresponding type for {group}/{version}, Kind={kind}"
+            raise _MutationError(f"error applying patch: failed to convert patch object to typed object: {text}")
+        patch = configuration_value(value)
+        if not isinstance(patch, dict):
+            raise _MutationError("invalid return type: *dynamic.ObjectVal")
+        return shown.become(_merged(self._type_of(shown.resource), shown.object, cast("Document", patch)))
 
 
 def _operation(value: Mapping[str, Any]) -> Document:
-    made: Document = {"op": "", "path": "", **to_json(value)}
-    return {"value": None, **made} if made["op"] in {"add", "replace", "test"} else made
-
-
-def _configuration(value: Any) -> Any:
-    """Return the tree of a literal. A null is 0 in it: upstream converts the number of protobuf's NullValue."""
-    match value:
-        case dict():
-            return {key: _configuration(inner) for key, inner in value.items()}
-        case list():
-            return [_configuration(item) for item in value]
-        case None:
-            return 0
-        case _:
-            return value
+    """Raises: _MutationError."""
+    made: Document = {"op": "", "path": "", **value}
+    if made["op"] in {"add", "replace", "test"}:
+        given = made.get("value")
+        if isinstance(given, Message):
+            _check_names(given, given.cel_name)
+        try:
+            made["value"] = json_value(given)
+        except ConversionError as error:
+            text = f"JSONPath valueExpression evaluated to a type that could not marshal to JSON: {error}"
+            raise _MutationError(text) from None
+    return made
 
 
 def _merged(root: Type, live: Document, patch: Document) -> Document:
@@ -160,10 +166,8 @@ def _atomic(kind: Type, value: Any, path: str) -> Iterator[str]:
         if not kind.has_fields:
             yield path
             return
-        for name, inner in value.items():
-            child = kind.child(name)
-            if child is not None:
-                yield from _atomic(child, inner, f"{path}.{name}")
+        for name in (name for name in value if name in kind.fields):
+            yield from _atomic(kind.fields[name], value[name], f"{path}.{name}")
     elif type(value) is list and kind.list_mode:
         if not kind.has_items or kind.item is None:
             yield path
@@ -178,13 +182,16 @@ def _check_names(value: Any, path: str) -> None:
         case list():
             for item in value:
                 _check_names(item, path)
-        case dict():
-            name = getattr(value, "cel_name", path)
+        case Message():
+            name = value.cel_name
             if name != path:
                 text = f'unexpected type name "{name}", expected "{path}", which matches field name path from root Object type'
                 raise _MutationError(f"type mismatch: {text}")
             for key, inner in value.items():
                 _check_names(inner, f"{path}.{key}")
+        case dict():
+            for inner in value.values():
+                _check_names(inner, path)
         case _:
             pass
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
+from ctrlruntime.apiserver.go_values import go_name
 from ctrlruntime.apiserver.yaml_reader import YAMLProblem, read_yaml
 from ctrlruntime.errors import BadRequest
 from ctrlruntime.schema.trees import Document
-
-_GO_NAMES = {list: "array", str: "string", bool: "bool"}
 
 
 def read_configuration(body: bytes) -> tuple[Document, list[str]]:
@@ -18,7 +17,7 @@ def read_configuration(body: bytes) -> tuple[Document, list[str]]:
     if tree is None:
         return {}, repeated
     if type(tree) is not dict:
-        what = _GO_NAMES.get(type(tree), "number")
+        what = go_name(tree)
         raise BadRequest(
             "error decoding YAML: error unmarshaling JSON: while decoding JSON: json: cannot unmarshal "
             f"{what} into Go value of type map[string]interface {{}}"

@@ -6,7 +6,7 @@ from typing import Any
 
 from ctrlruntime.apiserver.apply.fieldsets import encode_value, shown_step
 from ctrlruntime.apiserver.apply.types import ItemKeyError, Type
-from ctrlruntime.apiserver.go_values import GO_TYPES, go_text
+from ctrlruntime.apiserver.go_values import GO_TYPES, Foreign, go_text
 
 
 def problems(kind: Type, value: Any, path: str = "") -> list[str]:
@@ -52,7 +52,7 @@ def _list_problems(kind: Type, value: list[Any], path: str) -> list[str]:
 
 
 def _misfit(kind: Type, value: Any) -> str:
-    if kind.is_map and not kind.scalar:
+    if kind.is_map and (not kind.scalar or type(value) is Foreign):
         return f"expected map, got &{{{go_text(value)}}}"
     form = type(value)
     match kind.scalar:
@@ -71,7 +71,7 @@ def _misfit(kind: Type, value: Any) -> str:
 
 
 def _numeric_misfit(value: Any) -> str:
-    return GO_TYPES.get(type(value), "int64")
+    return value.go_type if isinstance(value, Foreign) else GO_TYPES.get(type(value), "int64")
 
 
 def _go_syntax(value: Any) -> str:
@@ -84,4 +84,6 @@ def _go_syntax(value: Any) -> str:
         case list():
             return f"[]interface {{}}{{{', '.join(_go_syntax(inner) for inner in value)}}}"
         case _:
-            return "interface {}(nil)" if value is None else go_text(value)
+            return (
+                value.syntax if isinstance(value, Foreign) else "interface {}(nil)" if value is None else go_text(value)
+            )

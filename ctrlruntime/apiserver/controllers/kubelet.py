@@ -31,6 +31,7 @@ from ctrlruntime.apiserver.controllers.objects import (
     write_status,
 )
 from ctrlruntime.apiserver.controllers.references import Missing, missing_in_environment, missing_in_volumes
+from ctrlruntime.apiserver.go_values import go_duration
 from ctrlruntime.apiserver.interfaces import API, Change
 from ctrlruntime.schema.trees import Document
 
@@ -239,7 +240,7 @@ class Kubelet:
                 {
                     "waiting": {
                         "reason": "CrashLoopBackOff",
-                        "message": f"backoff {_go_duration(delay)} restarting failed container={container['name']} {where}",
+                        "message": f"backoff {go_duration(delay)} restarting failed container={container['name']} {where}",
                     }
                 },
                 last={"terminated": {**last, "containerID": f"{_SCHEME}{container['name']}"}},
@@ -444,13 +445,6 @@ class Kubelet:
 def _restarts(pod: Document) -> int:
     statuses = (pod.get("status") or {}).get("containerStatuses") or [{}]
     return int(statuses[0].get("restartCount", 0))
-
-
-def _go_duration(seconds: float) -> str:
-    """Return seconds as Go prints a duration: `10s`, `1m20s`, `5m0s`."""
-    minutes, rest = divmod(seconds, 60)
-    tail = f"{rest:g}s"
-    return f"{int(minutes)}m{tail}" if minutes else tail
 
 
 def _container_status(

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 
 from ctrlruntime.apiserver import failures
 from ctrlruntime.apiserver.encoding import decode_body, duplicate_fields
+from ctrlruntime.apiserver.go_values import go_name
 from ctrlruntime.apiserver.http import protobuf
 from ctrlruntime.apiserver.http.calls import Call
 from ctrlruntime.apiserver.http.negotiation import body_type
@@ -21,12 +21,6 @@ from ctrlruntime.schema.undecodable import undecodable
 _SHOWN = 30
 _REVIEWED = frozenset({"authentication.k8s.io", "authorization.k8s.io"})
 _HEAD = r"""struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }"""
-_GO_NAMES: Mapping[type, str] = {str: "string", bool: "bool", list: "array", dict: "object", type(None): "null"}
-
-
-def go_name(value: object) -> str:
-    """Return how messages call a JSON value."""
-    return _GO_NAMES.get(type(value), "number")
 
 
 def read_object(

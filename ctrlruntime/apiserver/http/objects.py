@@ -14,9 +14,9 @@ from ctrlruntime.apiserver import failures
 from ctrlruntime.apiserver.apply import read_configuration
 from ctrlruntime.apiserver.discovery.openapi import patch_schema
 from ctrlruntime.apiserver.encoding import decode_body
-from ctrlruntime.apiserver.go_values import go_text
+from ctrlruntime.apiserver.go_values import go_name, go_text
 from ctrlruntime.apiserver.http.answers import answer, document_answer
-from ctrlruntime.apiserver.http.bodies import go_name, read_object, read_tree, was_served
+from ctrlruntime.apiserver.http.bodies import read_object, read_tree, was_served
 from ctrlruntime.apiserver.http.calls import Call, ResourcePath
 from ctrlruntime.apiserver.http.lists import Match, read_version
 from ctrlruntime.apiserver.http.negotiation import Representation, go_type, negotiate, patch_type

@@ -8,7 +8,7 @@ from typing import Any
 
 from ctrlruntime import field_errors
 from ctrlruntime.apiserver import failures
-from ctrlruntime.apiserver.http.bodies import go_name
+from ctrlruntime.apiserver.go_values import go_name
 from ctrlruntime.apiserver.http.calls import Call
 from ctrlruntime.apiserver.registry import DeleteOptions, WriteOptions
 from ctrlruntime.errors import BadRequest, StatusCause

@@ -16,6 +16,7 @@ from ctrlruntime.apiserver.http.objects import Objects, Reader, check_path, is_a
 from ctrlruntime.apiserver.http.options import write_options
 from ctrlruntime.apiserver.registry import Registry, Resource, SubresourceView, WriteOptions
 from ctrlruntime.errors import BadRequest
+from ctrlruntime.schema.metadata import metadata_causes, name_problems
 from ctrlruntime.schema.trees import Document
 from ctrlruntime.selector import from_label_selector, from_labels
 
@@ -95,13 +96,19 @@ def _read_scale(call: Call, resource: Resource, target: ResourcePath, options: W
 
 def put_scale(resource: Resource, document: Document, scale: Document) -> None:
     """Write what a Scale asks for into the object it shows. Raises: BadRequest, Invalid."""
+    name = document["metadata"]["name"]
+    metadata: Document = scale.get("metadata") or {}
+    causes = metadata_causes(metadata, partial(name_problems, resource.group, resource.kind))
+    if not metadata.get("namespace"):
+        causes.append(field_errors.required("metadata.namespace"))
     spec: Any = scale.get("spec") or {}
     replicas: Any = spec.get("replicas", 0) if isinstance(spec, dict) else None
     if not isinstance(replicas, int) or isinstance(replicas, bool):
         raise BadRequest('Scale in version "v1" cannot be handled as a Scale: spec.replicas must be an integer')
     if replicas < 0 and resource.scale is None:  # of a custom resource the object is checked
-        cause = field_errors.invalid_value("spec.replicas", replicas, "must be greater than or equal to 0")
-        raise failures.invalid("Scale", "autoscaling", document["metadata"]["name"], [cause])
+        causes.append(field_errors.invalid_value("spec.replicas", replicas, "must be greater than or equal to 0"))
+    if causes:
+        raise failures.invalid("Scale", "autoscaling", name, causes)
     _set(document, resource.scale.spec_replicas if resource.scale else ".spec.replicas", replicas)
 
 

@@ -51,6 +51,8 @@ class Tokens:
         self._complete(request, target, options)
         request = await self._admit(resource, target, request["metadata"], request["spec"], options)
         metadata, spec = request["metadata"], request.get("spec") or {}
+        _set_duration(spec)
+        spec["audiences"] = spec.get("audiences") or list(self._accounts.audiences)
         account = resource.tree(self._registry.record(resource, target.namespace, target.name))
         causes = list(_duration_causes(spec["expirationSeconds"]))
         if causes:
@@ -75,12 +77,10 @@ class Tokens:
             raise failures.invalid(_KIND, _GROUP, target.name, [cause])
         for key in ("uid", "creationTimestamp", "selfLink", "managedFields"):
             metadata.pop(key, None)
-        if spec.get("expirationSeconds") is None:
-            spec["expirationSeconds"] = _USUAL
+        _set_duration(spec)
         tracker = self._registry.extensions.fields
         if tracker is not None:
             tracker.track(_REQUESTS, None, request, manager=options.field_manager, subresource="token")
-        spec["audiences"] = spec.get("audiences") or list(self._accounts.audiences)
 
     async def _admit(
         self, resource: Resource, target: ResourcePath, metadata: Document, spec: Document, options: WriteOptions
@@ -188,6 +188,11 @@ class Tokens:
             },
             written,
         )
+
+
+def _set_duration(spec: Document) -> None:
+    if spec.get("expirationSeconds") is None:
+        spec["expirationSeconds"] = _USUAL
 
 
 def _duration_causes(seconds: int) -> Iterator[StatusCause]:

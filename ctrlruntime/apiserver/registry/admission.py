@@ -21,7 +21,7 @@ async def mutate(admission: Admission, pending: Pending) -> None:
     if pending.view is not None:
         pending.view.put(pending.document, changed)
         return
-    pending.document = read(pending.resource, changed, WriteOptions(field_validation="Ignore"))
+    pending.document = read(pending.resource, changed, WriteOptions(field_validation="Ignore", is_apply=True))
 
 
 async def validate(admission: Admission, pending: Pending) -> None:
@@ -99,6 +99,7 @@ def _attributes(pending: Pending) -> AdmissionAttributes:
         dry_run=options.dry_run,
         options=options.document("CreateOptions" if old is None else "UpdateOptions"),
         warnings=options.warnings,
+        last_steps=pending.last_steps,
     )
 
 

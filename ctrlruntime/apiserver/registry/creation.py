@@ -114,6 +114,8 @@ class Creation:
             )
         if resource.is_custom:
             settle_numbers(document)
+        for step in pending.last_steps:
+            step()
         record = self._records.write(
             table, resource, "ADDED", document, None, None, dry_run=is_dry, stored=pending.stored
         )

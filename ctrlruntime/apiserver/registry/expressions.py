@@ -6,7 +6,6 @@ answers from a function (`May`).
 
 from __future__ import annotations
 
-import base64
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -97,23 +96,6 @@ def evaluate(expression: str, bindings: Mapping[str, Any], may: May, scope: Scop
             raise
         # Its timestamps are declared as such, and are texts (plugin/cel/object.go).
         raise ExpressionError("no such overload") from None
-
-
-def to_json(value: Any) -> Any:
-    """Return the JSON value that a CEL value becomes in an object."""
-    from ctrlruntime.cel.values import Duration, Timestamp, show
-
-    match value:
-        case dict():
-            return {str(key): to_json(inner) for key, inner in value.items()}
-        case list():
-            return [to_json(item) for item in value]
-        case bytes():
-            return base64.b64encode(value).decode()
-        case Duration() | Timestamp():
-            return show(value)
-        case _:
-            return value
 
 
 def holds(expression: str, bindings: Mapping[str, Any], may: May, scope: Scope = REQUEST) -> bool:
@@ -305,5 +287,4 @@ __all__ = [
     "evaluate",
     "is_identifier",
     "problem",
-    "to_json",
 ]

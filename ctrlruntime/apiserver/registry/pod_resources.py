@@ -19,7 +19,7 @@ from ctrlruntime.apiserver.registry.pod_amounts import (
 from ctrlruntime.apiserver.registry.trees import inner, items
 from ctrlruntime.errors import StatusCause
 from ctrlruntime.field_errors import duplicate, forbidden_field, invalid_value, not_supported, required
-from ctrlruntime.schema.quantity import canonical, parse
+from ctrlruntime.schema.quantity import canonical, is_whole, parse, units
 from ctrlruntime.schema.trees import Document
 from ctrlruntime.schema.values import (
     NON_NEGATIVE,
@@ -193,21 +193,20 @@ def _amount_causes(tree: Document, path: str, name_causes: _NameRule) -> Iterato
 
 
 def _value_causes(name: str, text: str, path: str) -> Iterator[StatusCause]:
-    value = parse(text)
-    if value < 0:
+    if parse(text) < 0:
         yield invalid_value(path, text, NON_NEGATIVE)
-    if is_extended(name) and value % 1:
+    if is_extended(name) and not is_whole(text):
         yield invalid_value(path, canonical(text), "must be an integer")
     if is_huge_pages(name) and not _is_multiple(name, text):
         yield invalid_value(path, text, f"{text} is not positive integer multiple of {name}")
 
 
 def _is_multiple(name: str, text: str) -> bool:
+    size = name.removeprefix(HUGE_PAGES)
     try:
-        size = parse(name.removeprefix(HUGE_PAGES))
+        return is_whole(size) and units(size) > 0 and is_whole(text) and not units(text) % units(size)
     except ValueError:
         return False
-    return size > 0 and not size % 1 and not parse(text) % size
 
 
 def _request_causes(name: str, request: str, limits: Amounts, path: str) -> Iterator[StatusCause]:

@@ -16,7 +16,7 @@ from ctrlruntime.apiserver.registry.pod_annotations import (
     profile_of,
 )
 from ctrlruntime.apiserver.registry.trees import all_containers, inner, items
-from ctrlruntime.schema.quantity import canonical, parse
+from ctrlruntime.schema.quantity import canonical, is_whole
 from ctrlruntime.schema.trees import Document
 from ctrlruntime.schema.values import label_problems
 from ctrlruntime.selector import label_value_problems
@@ -181,7 +181,7 @@ def claim_spec_warnings(spec: Document, path: str) -> Iterator[str]:
 
 def fraction_warnings(amounts: Amounts, path: str) -> Iterator[str]:
     for name in _BYTES:
-        if name in amounts and parse(amounts[name]) % 1:
+        if name in amounts and not is_whole(amounts[name]):
             text = canonical(amounts[name])
             yield f'{path}[{name}]: fractional byte value "{text}" is invalid, must be an integer'
 

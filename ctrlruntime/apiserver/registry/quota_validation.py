@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from decimal import ROUND_CEILING
 from typing import Final
 
 from ctrlruntime.apiserver.registry.pod_amounts import HUGE_PAGES, may_exceed
@@ -16,7 +15,7 @@ from ctrlruntime.apiserver.registry.pod_resources import (
 from ctrlruntime.apiserver.registry.trees import items
 from ctrlruntime.errors import StatusCause
 from ctrlruntime.field_errors import duplicate, forbidden_field, invalid_value, required
-from ctrlruntime.schema.quantity import canonical, parse
+from ctrlruntime.schema.quantity import canonical, comparable, is_whole, parse
 from ctrlruntime.schema.trees import Document
 from ctrlruntime.schema.values import IMMUTABLE, NON_NEGATIVE, go_struct, qualified_name_causes, spec_of
 
@@ -55,7 +54,6 @@ _ONLY_EXISTS: Final = (
 )
 _KINDS: Final = frozenset({"Pod", "Container", "PersistentVolumeClaim"})
 _SIDES: Final = ("max", "min", "default", "defaultRequest", "maxLimitRequestRatio")
-_LARGEST_MILLI: Final = (2**63 - 1) // 1000
 
 
 # ResourceQuotas
@@ -83,10 +81,9 @@ def _amount_causes(amounts: Document, path: str) -> Iterator[StatusCause]:
         yield from any_name_causes(name, where)
         if "/" not in name and not _is_standard(name):
             yield invalid_value(where, name, "must be a standard resource for quota")
-        value = parse(text)
-        if value < 0:
+        if parse(text) < 0:
             yield invalid_value(where, text, NON_NEGATIVE)
-        if (name in _COUNTED or is_extended(name)) and value % 1:
+        if (name in _COUNTED or is_extended(name)) and not is_whole(text):
             yield invalid_value(where, canonical(text), "must be an integer")
 
 
@@ -200,22 +197,14 @@ def _ordered_causes(amounts: dict[str, str | None], name: str, path: str) -> Ite
     if ratio is not None and parse(ratio) < 1:
         yield invalid_value(where, canonical(ratio), f"ratio {canonical(ratio)} is less than 1")
     if ratio is not None and least is not None and most is not None and parse(least):
-        wanted, smallest, largest = _comparable(ratio, least, most)
-        if wanted > largest / smallest:
+        (wanted, smallest, largest), parts = comparable(ratio, least, most)
+        if wanted / parts > largest / smallest:
             text = f"ratio {canonical(ratio)} is greater than max/min = {largest / smallest:f}"
             yield invalid_value(where, canonical(ratio), text)
     default, request = amounts["default"], amounts["defaultRequest"]
     if not may_exceed(name) and default is not None and request is not None and parse(default) != parse(request):
         text = f"default value {default} must equal to defaultRequest value {request} in {name}"
         yield invalid_value(f"{path}.defaultRequest[{name}]", request, text)
-
-
-def _comparable(ratio: str, least: str, most: str) -> tuple[float, int, int]:
-    """Return the amounts in thousandths, unless one is too large for that."""
-    amounts = [parse(text) for text in (ratio, least, most)]
-    factor = 1000 if all(value.to_integral_value(ROUND_CEILING) < _LARGEST_MILLI for value in amounts) else 1
-    wanted, low, high = (int((value * factor).to_integral_value(ROUND_CEILING)) for value in amounts)
-    return wanted / factor, low, high
 
 
 __all__ = ["limit_range_causes", "quota_causes", "quota_status_causes"]

@@ -107,6 +107,8 @@ class Update:
             if not options.dry_run:  # watchers see the state that was stored, not the one that ended it
                 self._records.remove(pending.table, record.writer, record, record.writer.tree(record))
             return Written(200, last)
+        for step in pending.last_steps:
+            step()
         written = self._records.write(
             pending.table, resource, "MODIFIED", document, record, old, dry_run=options.dry_run, stored=pending.stored
         )

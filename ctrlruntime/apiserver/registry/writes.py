@@ -127,6 +127,8 @@ class Pending:
     view: SubresourceView | None = None
     stored: Document | None = None
     """The document in the version it is stored in, where only a webhook can make that."""
+    last_steps: list[Callable[[], None]] = field(default_factory=list[Callable[[], None]])
+    """What admission does in the step that stores the object."""
 
 
 class EscalationCheck(Protocol):

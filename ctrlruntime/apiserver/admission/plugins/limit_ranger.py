@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from decimal import ROUND_CEILING
 from typing import Final, TypeAlias
 
-from ctrlruntime.apiserver.admission.following import follow
+from ctrlruntime.apiserver.admission.following import Namespaced
 from ctrlruntime.apiserver.admission.plugins.plugin import Plugin, forbidden
 from ctrlruntime.apiserver.interfaces import AdmissionAttributes
 from ctrlruntime.apiserver.registry.pod_amounts import COMPUTE, Amounts, amounts_of, total_of
 from ctrlruntime.apiserver.registry.registry import Registry
 from ctrlruntime.apiserver.registry.resources import Resource
 from ctrlruntime.apiserver.registry.trees import items
-from ctrlruntime.apiserver.storage import Key
-from ctrlruntime.schema.quantity import canonical, parse
+from ctrlruntime.schema.quantity import canonical, comparable
 from ctrlruntime.schema.trees import Document
 from ctrlruntime.schema.values import spec_of
 
 _ANNOTATION: Final = "kubernetes.io/limit-ranger"
 _CONTAINERS: Final = (("containers", "container"), ("initContainers", "init container"))
-_LARGEST_MILLI: Final = (2**63 - 1) // 1000
 Limits: TypeAlias = list[Document]
 """The `spec.limits` of a LimitRange."""
 _Rule: TypeAlias = Callable[[str, str, str, Amounts, Amounts], str]
@@ -41,8 +38,7 @@ class LimitRanger(Plugin):
 
     def __init__(self, registry: Registry) -> None:
         super().__init__(registry)
-        self._ranges: dict[Key, Limits] = {}
-        follow(registry.store.table("", "limitranges"), self._ranges, _limits_of)
+        self._ranges = Namespaced(registry.store.table("", "limitranges"), _limits_of)
 
     def has_work(self) -> bool:
         return bool(self._ranges)
@@ -65,7 +61,7 @@ class LimitRanger(Plugin):
         """Return the LimitRanges of the namespace, in the order of their names; none for an object that is being deleted."""
         if ((attributes.old or {}).get("metadata") or {}).get("deletionTimestamp"):
             return []
-        return [limits for key, limits in sorted(self._ranges.items()) if key[0] == attributes.namespace]
+        return self._ranges.of(attributes.namespace)
 
 
 def _limits_of(document: Document) -> Limits:
@@ -137,7 +133,7 @@ def _problems(limit: Document, requests: Amounts, limits: Amounts) -> Iterator[s
 
 def _too_little(kind: str, name: str, least: str, requests: Amounts, limits: Amounts) -> str:
     head = f"minimum {name} usage per {kind} is {canonical(least)}"
-    request, limit, bound = _comparable(requests.get(name), limits.get(name), least)
+    (request, limit, bound), _ = comparable(requests.get(name, "0"), limits.get(name, "0"), least)
     if name not in requests:
         return f"{head}.  No request is specified"
     if request < bound:
@@ -147,7 +143,7 @@ def _too_little(kind: str, name: str, least: str, requests: Amounts, limits: Amo
 
 def _too_much(kind: str, name: str, most: str, requests: Amounts, limits: Amounts) -> str:
     head = f"maximum {name} usage per {kind} is {canonical(most)}"
-    request, limit, bound = _comparable(requests.get(name), limits.get(name), most)
+    (request, limit, bound), _ = comparable(requests.get(name, "0"), limits.get(name, "0"), most)
     if name not in limits:
         return f"{head}.  No limit is specified"
     if limit > bound:
@@ -157,7 +153,7 @@ def _too_much(kind: str, name: str, most: str, requests: Amounts, limits: Amount
 
 def _request_too_much(kind: str, name: str, most: str, requests: Amounts, _limits: Amounts) -> str:
     head = f"maximum {name} usage per {kind} is {canonical(most)}"
-    request, _, bound = _comparable(requests.get(name), None, most)
+    (request, bound), _ = comparable(requests.get(name, "0"), most)
     if name not in requests:
         return f"{head}.  No request is specified"
     return f"{head}, but request is {canonical(requests[name])}" if request > bound else ""
@@ -165,28 +161,16 @@ def _request_too_much(kind: str, name: str, most: str, requests: Amounts, _limit
 
 def _too_far_apart(kind: str, name: str, ratio: str, requests: Amounts, limits: Amounts) -> str:
     head = f"{name} max limit to request ratio per {kind} is {canonical(ratio)}, but"
-    request, limit, _ = _comparable(requests.get(name), limits.get(name), ratio)
+    (request, limit, _), _ = comparable(requests.get(name, "0"), limits.get(name, "0"), ratio)
     if not request:
         return f"{head} no request is specified or request is 0"
     if not limit:
         return f"{head} no limit is specified or limit is 0"
-    found, factor = limit / request, 1000 if _rounded(ratio) <= _LARGEST_MILLI else 1
-    return f"{head} provided ratio is {found:f}" if found * factor > _rounded(ratio, factor) else ""
+    (bound,), parts = comparable(ratio)
+    return f"{head} provided ratio is {limit / request:f}" if limit / request * parts > bound else ""
 
 
 _RULES: Final[dict[str, _Rule]] = {"min": _too_little, "max": _too_much, "maxLimitRequestRatio": _too_far_apart}
-
-
-def _comparable(*amounts: str | None) -> tuple[int, int, int]:
-    """Return amounts in thousandths; where one of them is too large for that, all in whole units."""
-    texts = [text or "0" for text in amounts]
-    is_milli = all(_rounded(text) <= _LARGEST_MILLI for text in texts)
-    request, limit, bound = (_rounded(text, 1000 if is_milli else 1) for text in texts)
-    return request, limit, bound
-
-
-def _rounded(text: str, factor: int = 1) -> int:
-    return int((parse(text) * factor).to_integral_value(ROUND_CEILING))
 
 
 __all__ = ["LimitRanger", "claim_problems", "pod_problems", "set_defaults"]

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from decimal import ROUND_CEILING
 from typing import Final, TypeAlias
 
 from ctrlruntime.apiserver.admission.plugins.claim_resize import class_of
@@ -22,7 +21,7 @@ from ctrlruntime.apiserver.registry.pod_amounts import (
     total_of,
 )
 from ctrlruntime.apiserver.registry.trees import inner, items
-from ctrlruntime.schema.quantity import add, parse
+from ctrlruntime.schema.quantity import add, is_whole, parse, units
 from ctrlruntime.schema.trees import Document
 from ctrlruntime.schema.values import spec_of
 
@@ -257,8 +256,7 @@ def _claim_usage(claim: Document, _now: float) -> dict[str, str]:
 
 
 def _in_bytes(text: str) -> str:
-    value = parse(text)
-    return text if value % 1 == 0 else str(value.to_integral_value(ROUND_CEILING))
+    return text if is_whole(text) else str(units(text))
 
 
 def _has_attributes_class(selector: Document, claim: Document) -> bool:

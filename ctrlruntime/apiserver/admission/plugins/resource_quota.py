@@ -1,6 +1,7 @@
 """The plugin ResourceQuota (apiserver's pkg/admission/plugin/resourcequota): refuses what a namespace may not use any more.
 
-It goes by the status of the quotas and charges it, before the object is stored.
+It goes by the status of the quotas, and charges it in the step that stores the object: what is refused later costs nothing.
+kube-apiserver charges that, too, and counts again minutes later.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from ctrlruntime.apiserver.admission.following import follow
+from ctrlruntime.apiserver.admission.following import Namespaced
 from ctrlruntime.apiserver.admission.plugins.plugin import Plugin, forbidden
 from ctrlruntime.apiserver.admission.plugins.quota_usage import (
     CLAIMS,
@@ -29,7 +30,6 @@ from ctrlruntime.apiserver.registry.pod_amounts import Amounts
 from ctrlruntime.apiserver.registry.registry import Registry
 from ctrlruntime.apiserver.registry.resources import Resource
 from ctrlruntime.apiserver.registry.writes import WriteOptions
-from ctrlruntime.apiserver.storage import Key
 from ctrlruntime.schema.quantity import canonical, parse, subtract
 from ctrlruntime.schema.trees import Document
 
@@ -56,8 +56,7 @@ class ResourceQuota(Plugin):
 
     def __init__(self, registry: Registry) -> None:
         super().__init__(registry)
-        self._quotas: dict[Key, Document] = {}
-        follow(registry.store.table(*_QUOTAS), self._quotas, lambda quota: quota)
+        self._quotas = Namespaced[Document](registry.store.table(*_QUOTAS), lambda quota: quota)
 
     def has_work(self) -> bool:
         return bool(self._quotas)
@@ -70,20 +69,22 @@ class ResourceQuota(Plugin):
         return operation == "UPDATE" and (group, plural) in _UPDATES.get(subresource, ())
 
     def check(self, attributes: AdmissionAttributes) -> None:
-        quotas = [quota for key, quota in sorted(self._quotas.items()) if key[0] == attributes.namespace]
-        if not quotas or not _is_counted(attributes):
+        if not _is_counted(attributes):
             return
-        charges = list(charges_of(quotas, attributes, time.time()))
-        if attributes.dry_run or self._is_there(attributes):
-            return
-        for charge in charges:
-            self._put(charge)
+        for _ in self._charges(attributes):
+            pass
+        if not attributes.dry_run:
+            attributes.last_steps.append(lambda: self._charge(attributes))
 
-    def _is_there(self, attributes: AdmissionAttributes) -> bool:
-        """Tell whether a create is about to fail: then it is not charged. kube-apiserver charges it, and counts again minutes later."""
-        resource: Resource = attributes.resource
-        key = (attributes.namespace, attributes.name)
-        return attributes.operation == "CREATE" and key in self._registry.store.table(*resource.stored_as).records
+    def _charges(self, attributes: AdmissionAttributes) -> Iterator[_Charge]:
+        """Raises: Forbidden."""
+        quotas = self._quotas.of(attributes.namespace)
+        return charges_of(quotas, attributes, time.time()) if quotas else iter(())
+
+    def _charge(self, attributes: AdmissionAttributes) -> None:
+        """Charge what is about to be stored, unless other writes have come between. Raises: Forbidden."""
+        for charge in list(self._charges(attributes)):
+            self._put(charge)
 
     def _put(self, charge: _Charge) -> None:
         metadata: Document = charge.quota["metadata"]
@@ -92,8 +93,9 @@ class ResourceQuota(Plugin):
             document = old or charge.quota
             return {**document, "status": {**document["status"], "used": charge.used}}
 
+        options = WriteOptions(is_stored=True)
         self._registry.writer.update_directly(
-            self._registry.canonical(*_QUOTAS), metadata["namespace"], metadata["name"], edit, WriteOptions(), "status"
+            self._registry.canonical(*_QUOTAS), metadata["namespace"], metadata["name"], edit, options, "status"
         )
 
 
