@@ -91,6 +91,7 @@ def _read_scale(call: Call, resource: Resource, target: ResourcePath, options: W
             raise
         raise BadRequest('no kind is registered for the type v1.Scale in scheme "pkg/runtime/scheme.go:111"') from None
     check_path(scale, target)
+    scale["metadata"]["namespace"] = target.namespace
     return scale
 
 
