@@ -23,15 +23,12 @@ _REVIEWED = frozenset({"authentication.k8s.io", "authorization.k8s.io"})
 _HEAD = r"""struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }"""
 
 
-def read_object(
-    call: Call, resource: Resource, options: WriteOptions, *, kind: str = "", api_version: str = ""
-) -> Document:
-    """Return the body as an object of the resource (or of `kind`, for subresources with a kind of their own). Raises: BadRequest…"""
-    kind = kind or resource.kind
-    api_version = api_version or resource.api_version
-    document = read_tree(call, kind, is_custom=resource.is_custom and kind == resource.kind, options=options)
+def read_object(call: Call, resource: Resource, options: WriteOptions) -> Document:
+    """Return the body as an object of the resource. Raises: BadRequest…"""
+    kind, api_version = resource.kind, resource.api_version
+    document = read_tree(call, kind, is_custom=resource.is_custom, options=options)
     given_kind, given_version = document.get("kind"), document.get("apiVersion")
-    if resource.is_custom and kind == resource.kind:
+    if resource.is_custom:
         if not given_kind:
             shown = call.body.decode("utf-8", "replace").strip()
             raise BadRequest(

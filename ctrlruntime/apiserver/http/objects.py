@@ -126,25 +126,15 @@ class Objects:
 
         def edit(old: Document | None) -> Document:
             assert old is not None
-            document = patched(reader, old)
-            _check_head(self._registry, resource, document, old, form)
-            _check_named(document, target.name)
-            return document
+            return self.patched(resource, reader, old, form, target.name)
 
         try:
             written = await self._registry.writer.update(
                 resource, target.namespace, target.name, edit, options, target.subresource
             )
-        except Undecodable as error:  # then the patch is rejected, and not the object
-            if form == "strategic":
-                if error.is_conversion:
-                    raise failures.plain_internal(error.why) from None
-                cause = field_errors.invalid_value("patch", go_text(decode_body(call.body)), restored(error.why))
-            else:
-                record = self._registry.record(resource, target.namespace, target.name)
-                tree = patched(reader, resource.tree(record))
-                cause = field_errors.invalid_value("patch", encode(tree).decode(), error.why)
-            raise failures.invalid("", "", "", [cause]) from None
+        except Undecodable as error:
+            old = resource.tree(self._registry.record(resource, target.namespace, target.name))
+            raise rejected_patch(call, reader, old, form, error) from None
         return await self._written(call, view, representation, written)
 
     async def _apply(self, call: Call, resource: Resource, target: ResourcePath) -> Written:
@@ -182,6 +172,13 @@ class Objects:
             )
         except Undecodable as error:
             raise _unconverted(resource, config, error) from None
+
+    def patched(self, resource: Resource, reader: Reader, old: Document, form: str, name: str) -> Document:
+        """Return the object with a patch applied, still of its kind. Raises: Undecodable, Invalid, BadRequest."""
+        document = _patched(reader, old)
+        _check_head(self._registry, resource, document, old, form)
+        _check_named(document, name)
+        return document
 
     def patch_reader(self, call: Call, group: str, version: str, kind: str, *, is_custom: bool) -> Reader:
         """Return the function that applies the body to an object. Raises: BadRequest, UnsupportedMediaType…"""
@@ -325,8 +322,19 @@ def _check_named(document: Document, name: str) -> None:
         raise BadRequest(f"the name of the object ({name} based on URL) was undeterminable: name must be provided")
 
 
-def patched(reader: Reader, old: Document) -> Document:
-    """Return the object with a patch applied. Raises: Invalid when it does not apply."""
+def rejected_patch(call: Call, reader: Reader, old: Document, form: str, error: Undecodable) -> APIStatusError:
+    """Return the error for a patch whose result no object of the kind can hold: the patch is rejected, and not the object."""
+    if form == "strategic":
+        if error.is_conversion:
+            return failures.plain_internal(error.why)
+        cause = field_errors.invalid_value("patch", go_text(decode_body(call.body)), restored(error.why))
+    else:
+        cause = field_errors.invalid_value("patch", encode(_patched(reader, old)).decode(), error.why)
+    return failures.invalid("", "", "", [cause])
+
+
+def _patched(reader: Reader, old: Document) -> Document:
+    """Raises: Invalid when the patch does not apply."""
     try:
         document = reader(old)
     except PatchError:

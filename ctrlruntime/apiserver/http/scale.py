@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 from aiohttp import web
 
@@ -12,15 +13,23 @@ from ctrlruntime.apiserver import failures
 from ctrlruntime.apiserver.http.answers import document_answer
 from ctrlruntime.apiserver.http.bodies import read_object
 from ctrlruntime.apiserver.http.calls import Call, ResourcePath
-from ctrlruntime.apiserver.http.objects import Objects, Reader, check_path, is_apply, patched, read_apply
+from ctrlruntime.apiserver.http.negotiation import patch_type
+from ctrlruntime.apiserver.http.objects import Objects, Reader, check_path, is_apply, read_apply, rejected_patch
 from ctrlruntime.apiserver.http.options import write_options
 from ctrlruntime.apiserver.registry import Registry, Resource, SubresourceView, WriteOptions
+from ctrlruntime.apiserver.registry.reading import read
+from ctrlruntime.apiserver.registry.update import other_uid
 from ctrlruntime.errors import BadRequest
 from ctrlruntime.schema.metadata import metadata_causes, name_problems
-from ctrlruntime.schema.trees import Document
+from ctrlruntime.schema.trees import Document, copy_tree
+from ctrlruntime.schema.undecodable import Undecodable
 from ctrlruntime.selector import from_label_selector, from_labels
 
-_KIND = ("autoscaling", "v1", "Scale")
+_SCALES: Final = Resource("autoscaling", "v1", "scales", "scale", "Scale", namespaced=True, verbs=())
+"""A resource that no path names: by it the bodies are read."""
+_KIND: Final = (_SCALES.group, _SCALES.version, _SCALES.kind)
+_NO_COUNT: Final = -(2**31)
+"""What a Scale shows of a custom resource that has no count (apiextensions-apiserver's pkg/registry/customresource/etcd.go)."""
 
 
 class Scales:
@@ -50,6 +59,8 @@ class Scales:
         def edit(old: Document | None) -> Document:
             assert old is not None
             shown = scale_of(resource, old, needs_count=False)
+            if resource.scale and _value_at(old, resource.scale.spec_replicas) is None:
+                shown["spec"] = {"replicas": _NO_COUNT}
             scale, owners = fields.scale(resource, old, shown, change, manager=options.field_manager, force=force)
             put_scale(resource, old, scale)
             metadata: Document = old["metadata"]
@@ -59,13 +70,11 @@ class Scales:
                 metadata["managedFields"] = owners
             return old
 
-        options.is_apply = True
-        options.is_patch = True
-        options.field_validation = "Ignore"
         show = partial(scale_of, resource, needs_count=False)  # what is asked about may have no count yet
         view = SubresourceView(_KIND, show, lambda *pair: put_scale(resource, *pair))
+        whole = replace(options, is_apply=True, is_patch=True, field_validation="Ignore")
         written = await self._registry.writer.update(
-            resource, target.namespace, target.name, edit, options, "scale", view
+            resource, target.namespace, target.name, edit, whole, "scale", view
         )
         await resource.prepare((written.record,))
         return document_answer(call, scale_of(resource, resource.tree(written.record)))
@@ -75,42 +84,75 @@ class Scales:
     ) -> tuple[Reader, bool | None]:
         """Return what makes the new Scale of the shown one; of an apply what is applied, and whether it is forced."""
         if call.method == "PUT":
-            return lambda old: _read_scale(call, resource, target, options), None  # noqa: ARG005 - a Reader
+            return self._put(call, resource, target, options), None
         if is_apply(call, resource):
             config, force = read_apply(call, options)
             return lambda old: config, force  # noqa: ARG005 - a Reader
-        reader = self._objects.patch_reader(call, "autoscaling", "v1", "Scale", is_custom=resource.is_custom)
-        return lambda old: patched(reader, old), None
+        return self._patch(call, resource, target, options), None
+
+    def _put(self, call: Call, resource: Resource, target: ResourcePath, options: WriteOptions) -> Reader:
+        try:
+            given = read(_SCALES, read_object(call, _SCALES, options), options)
+        except BadRequest:
+            if not resource.is_custom:
+                raise
+            text = 'no kind is registered for the type v1.Scale in scheme "pkg/runtime/scheme.go:111"'
+            raise BadRequest(text) from None
+        _place(given, target)
+        key = (target.namespace, target.name)
+
+        def change(old: Document) -> Document:
+            uid, found = given["metadata"].get("uid"), old["metadata"].get("uid", "")
+            if uid and uid != found:
+                raise other_uid(resource, key, uid, found)
+            return copy_tree(given)
+
+        return change
+
+    def _patch(self, call: Call, resource: Resource, target: ResourcePath, options: WriteOptions) -> Reader:
+        form = patch_type(call.headers.get("Content-Type", ""), is_custom=resource.is_custom)
+        reader = self._objects.patch_reader(
+            call, _SCALES.group, _SCALES.version, _SCALES.kind, is_custom=resource.is_custom
+        )
+
+        def change(old: Document) -> Document:
+            try:
+                scale = read(_SCALES, self._objects.patched(_SCALES, reader, old, form, target.name), options)
+            except Undecodable as error:
+                raise rejected_patch(call, reader, old, form, error) from None
+            _place(scale, target)
+            return scale
+
+        return change
 
 
-def _read_scale(call: Call, resource: Resource, target: ResourcePath, options: WriteOptions) -> Document:
-    try:
-        scale = read_object(call, resource, options, kind="Scale", api_version="autoscaling/v1")
-    except BadRequest as error:
-        if not resource.is_custom or "is registered for version" not in str(error):
-            raise
-        raise BadRequest('no kind is registered for the type v1.Scale in scheme "pkg/runtime/scheme.go:111"') from None
+def _place(scale: Document, target: ResourcePath) -> None:
+    """Give a Scale the namespace of the request. Raises: BadRequest when it has another place than the path."""
     check_path(scale, target)
     scale["metadata"]["namespace"] = target.namespace
-    return scale
 
 
 def put_scale(resource: Resource, document: Document, scale: Document) -> None:
-    """Write what a Scale asks for into the object it shows. Raises: BadRequest, Invalid."""
-    name = document["metadata"]["name"]
+    """Write what a Scale asks for into the object it shows. Raises: BadRequest, Conflict, Invalid."""
+    replicas: int = (scale.get("spec") or {}).get("replicas", 0)
+    if resource.scale is not None:  # the rest is for the rules of the object
+        if replicas == _NO_COUNT:
+            raise BadRequest(f'the spec replicas field "{resource.scale.spec_replicas}" cannot be empty')
+        _set(document, resource.scale.spec_replicas, replicas)
+        return
     metadata: Document = scale.get("metadata") or {}
-    causes = metadata_causes(metadata, partial(name_problems, resource.group, resource.kind))
+    name, uid = document["metadata"]["name"], document["metadata"]["uid"]
+    causes = metadata_causes(metadata, partial(name_problems, _SCALES.group, _SCALES.kind))
     if not metadata.get("namespace"):
         causes.append(field_errors.required("metadata.namespace"))
-    spec: Any = scale.get("spec") or {}
-    replicas: Any = spec.get("replicas", 0) if isinstance(spec, dict) else None
-    if not isinstance(replicas, int) or isinstance(replicas, bool):
-        raise BadRequest('Scale in version "v1" cannot be handled as a Scale: spec.replicas must be an integer')
-    if replicas < 0 and resource.scale is None:  # of a custom resource the object is checked
+    if replicas < 0:
         causes.append(field_errors.invalid_value("spec.replicas", replicas, "must be greater than or equal to 0"))
     if causes:
-        raise failures.invalid("Scale", "autoscaling", name, causes)
-    _set(document, resource.scale.spec_replicas if resource.scale else ".spec.replicas", replicas)
+        raise failures.invalid(_SCALES.kind, _SCALES.group, name, causes)
+    if (metadata.get("uid") or uid) != uid:
+        why = f"Precondition failed: UID in precondition: {metadata['uid']}, UID in object meta: {uid}"
+        raise failures.conflict(f"{resource.plural}/scale", resource.group, name, why)
+    document["spec"]["replicas"] = replicas
 
 
 def _value_at(document: Any, path: str) -> Any:

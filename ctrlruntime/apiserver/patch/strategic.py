@@ -345,8 +345,9 @@ def restored(text: str) -> str:
         return f"cannot restore slice from {found.partition('[')[0] or 'slice'}"
     if kind.startswith("map["):
         return f"cannot restore map from {found.partition('[')[0] or 'slice'}"
-    if kind in _SCALARS:
-        return f"cannot convert {found} to {kind}"
+    if kind in _SCALARS:  # only what Go could convert is refused in so many words
+        is_convertible = (found, kind) == ("int64", "string") or (found == "float64" and kind.startswith("int"))
+        return f"cannot convert {found} to {kind}" if is_convertible else f"unrecognized type: {kind}"
     return f"cannot restore struct from: {found.partition('[')[0] or 'slice'}"
 
 

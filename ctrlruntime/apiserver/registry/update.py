@@ -57,7 +57,7 @@ class Update:
         set_namespace(resource, metadata, namespace)
         old = resource.tree(record)
         if metadata.get("uid") and metadata["uid"] != record.uid and not options.is_patch:
-            raise _other_uid(resource, record.key, metadata["uid"], record.uid)
+            raise other_uid(resource, record.key, metadata["uid"], record.uid)
         self._extensions.track(resource, old, document, options, subresource)
         strategy = strategy_of(*resource.stored_as, is_custom=resource.is_custom)
         pending = Pending(resource, strategy, table, options, document, record, old, subresource, view)
@@ -135,7 +135,7 @@ def document_to_create(
     document.setdefault("metadata", {})["name"] = name
     if upserts:
         if document["metadata"].get("uid"):
-            raise _other_uid(resource, (namespace, name), document["metadata"]["uid"], "")
+            raise other_uid(resource, (namespace, name), document["metadata"]["uid"], "")
         document["metadata"].pop("resourceVersion", None)
     return document
 
@@ -165,7 +165,7 @@ def _check_identity(pending: Pending, old: Document) -> None:
         raise failures.invalid(resource.kind, resource.stored_as[0], old["metadata"]["name"], causes)
 
 
-def _other_uid(resource: Resource, key: Key, wanted: str, found: str) -> Exception:
+def other_uid(resource: Resource, key: Key, wanted: str, found: str) -> Exception:
     """An update that is meant for another object of that name, or for one where none is."""
     group = resource.group if resource.is_custom else ""
     place = "/".join(part for part in (group, resource.plural, *key) if part)
