@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, Protocol, TypeAlias
 
-from ctrlruntime.schema.trees import Document
+from ctrlruntime.schema.trees import Document, copy_tree
 
 EventType: TypeAlias = Literal["ADDED", "MODIFIED", "DELETED"]
 DEFINITIONS: Final = ("apiextensions.k8s.io", "customresourcedefinitions")
@@ -111,6 +111,47 @@ Operation: TypeAlias = Literal["CREATE", "UPDATE", "DELETE", "CONNECT"]
 
 
 @dataclass(slots=True)
+class Turns:
+    """Which of a plugin's webhooks or policies were called for a write, and which of them have to be called again.
+
+    Only those with reinvocationPolicy IfNeeded are in it. As apiserver's pkg/admission/plugin/webhook/mutating/reinvocationcontext.go.
+    """
+
+    called: set[Any] = field(default_factory=set[Any])
+    due: set[Any] = field(default_factory=set[Any])
+    last: Document | None = None
+    """The object as the plugin left it, if a webhook or policy may have to be called again for another change of it."""
+
+    def changed(self) -> None:
+        """Note that the object has changed: all that were called before the change have to be called again."""
+        self.due |= self.called
+        self.called.clear()
+
+    def end(self, shown: Document | None) -> None:
+        """Note the object as it is after the last call of a round; the plugins after this one may change it in place."""
+        if self.called and shown is not None:
+            self.last = copy_tree(shown)
+
+
+@dataclass(slots=True)
+class Reinvocation:
+    """The two rounds of mutating admission for one write."""
+
+    is_needed: bool = False
+    """A webhook or a policy has changed the object: there is a second round."""
+    is_second: bool = False
+    turns: dict[Any, Turns] = field(default_factory=dict[Any, Turns])
+    """By plugin."""
+
+    def begin(self, plugin: Any, shown: Document | None) -> Turns:
+        """Return the turns of a plugin that is about to call for a round."""
+        turns = self.turns.setdefault(plugin, Turns())
+        if self.is_second and turns.called and shown != turns.last:
+            turns.changed()
+        return turns
+
+
+@dataclass(slots=True)
 class AdmissionAttributes:
     """What admission is asked about: one write, before it is stored."""
 
@@ -132,6 +173,7 @@ class AdmissionAttributes:
     """What the answer's Warning headers will say; admission appends."""
     last_steps: list[Callable[[], None]] = field(default_factory=list[Callable[[], None]])
     """Called in the step that stores the object, when nothing else can refuse it. They can: they raise APIStatusError."""
+    reinvocation: Reinvocation = field(default_factory=Reinvocation)
 
 
 class Admission(Protocol):
@@ -141,11 +183,8 @@ class Admission(Protocol):
         """Return cheaply whether any webhook could match; a write without webhooks does not await."""
         ...
 
-    async def mutate(self, attributes: AdmissionAttributes, *, is_again: bool = False) -> Document | None:
-        """Return the changed object, or None when it stays as it is. Raises: APIStatusError.
-
-        `is_again`: the object was changed since; only what has reinvocationPolicy IfNeeded looks at it.
-        """
+    async def mutate(self, attributes: AdmissionAttributes) -> Document | None:
+        """Return the changed object, or None when it stays as it is. Raises: APIStatusError."""
         ...
 
     async def validate(self, attributes: AdmissionAttributes) -> None:

@@ -175,6 +175,8 @@ class Options:
             if name not in ADMISSION_PLUGINS:
                 known = ", ".join(sorted(ADMISSION_PLUGINS))
                 raise ConfigError(f"admission plugin {name} does not exist. Use one of {known}")
+        for name in sorted({*self.disabled_admission} & {*self.enabled_admission}):
+            raise ConfigError(f"admission plugin {name} is both enabled and disabled. Remove one of the two")
         if self.history < 1:
             raise ConfigError(f"history must be at least 1, not {self.history}")
         if not self.event_ttl > 0:

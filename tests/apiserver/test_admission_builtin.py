@@ -13,15 +13,15 @@ from ctrlruntime.apiserver.admission.plugins.pod_security import LevelVersion, p
 from ctrlruntime.apiserver.admission.plugins.pod_security_checks import LATEST, findings
 from ctrlruntime.apiserver.admission.plugins.quota_usage import (
     CLAIMS,
-    PODS,
-    SERVICES,
     evaluator_of,
     is_in_scope,
     kinds_of,
     total_usage,
     unspecified,
 )
+from ctrlruntime.apiserver.interfaces import PODS
 from ctrlruntime.apiserver.registry import Registry
+from ctrlruntime.apiserver.registry.services import SERVICES
 from ctrlruntime.apiserver.storage import Store
 
 LABEL = "pod-security.kubernetes.io/"

@@ -69,6 +69,11 @@ def test_ctrl_c_ends_it_with_code_0_too(tmp_path):
 @pytest.mark.parametrize(
     ("given", "code", "message"),
     [
+        (
+            ["--enable-admission-plugins", "Priority", "--disable-admission-plugins", "Priority"],
+            1,
+            "admission plugin Priority is both enabled and disabled. Remove one of the two",
+        ),
         (["--controllers", "nonsense"], 1, "controller nonsense does not exist. Use one of garbage-collector"),
         (["--port", "70000"], 1, "port must be 0 (a free port) or 1 to 65535, not 70000"),
         (

@@ -7,7 +7,9 @@ namespace of the module.
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator
+import re
+from collections.abc import AsyncIterator, Iterable
+from itertools import permutations
 from typing import Any
 
 import pytest
@@ -481,7 +483,49 @@ def mutating_cases() -> dict[str, tuple[dict[str, Any], dict[str, Any]]]:
         "again-last": configuration("Object{data: {'a': 'changed'}}"),
     }
     twice = {name: ({"reinvocationPolicy": "IfNeeded", "mutations": [one]}, {}) for name, one in again.items()}
-    return {**listed, **MUTATED, **twice}
+    return {**listed, **MUTATED, **called(), **twice}  # the last ones are waited for
+
+
+CALLED = ("ABC", "AbC", "aBc", "A", "AB", "?bAb", "?BAb", "?AAB", "AB?bC", "A!B", "!AB", "Ab!")
+"""Policies that add their letter to a text when they are called. A small letter is one with reinvocationPolicy Never.
+
+`?x`: only if the text has an x; `!` adds nothing.
+"""
+
+
+def letters(text: str) -> list[tuple[str, str]]:
+    """Return the condition and the letter of each policy."""
+    return [(condition[1:].lower(), letter) for condition, letter in re.findall(r"(\?\w)?([\w!])", text)]
+
+
+def called() -> dict[str, tuple[dict[str, Any], dict[str, Any]]]:
+    found: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {}
+    for number, text in enumerate(CALLED):
+        for place, (condition, letter) in enumerate(letters(text)):
+            change = f"Object{{data: {{'n': object.data[?'n'].orValue('') + '{letter.strip('!').lower()}'}}}}"
+            spec: dict[str, Any] = {"mutations": [configuration(change)]}
+            spec["reinvocationPolicy"] = "Never" if letter.islower() else "IfNeeded"
+            if condition:
+                test = f"object.data[?'n'].orValue('').contains('{condition}')"
+                spec["matchConditions"] = [{"name": "a", "expression": test}]
+            found[f"called{number}-{place}"] = (spec, {})
+    return found
+
+
+CALLED_CASES = {f"called{number}" for number in range(len(CALLED))}
+
+
+def text_of(policies: Iterable[tuple[str, str]]) -> str:
+    """Return the text that the policies make in this order: once they have run, those that may are called again."""
+    policies, text = list(policies), ""
+    ran: set[tuple[str, str]] = set()
+    for is_second in (False, True):
+        for policy in policies:
+            condition, letter = policy
+            if condition in text and (not is_second or (policy in ran and not letter.islower())):
+                text += letter.strip("!").lower()
+                ran.add(policy)
+    return text
 
 
 def _mutation(expression: str) -> dict[str, Any]:
@@ -590,7 +634,23 @@ def changed_object(case: str, namespace: str) -> tuple[str, str, dict[str, Any]]
             return "POST", f"/api/v1/namespaces/{namespace}/configmaps", config_map(case, "x")
 
 
-@pytest.mark.parametrize("case", sorted({case.partition("-")[0] for case in mutating_cases()}))
+@pytest.mark.parametrize("number", range(len(CALLED)), ids=CALLED)
+@pytest.mark.asyncio(loop_scope="module")
+async def test_both_servers_call_policies_again(number: int, judged: tuple[Environment, Environment, str]) -> None:
+    policies = letters(CALLED[number])
+    embedded, real, namespace = judged
+    method, path, body = changed_object(f"called{number}", namespace)
+
+    found, other = (
+        normalised(*Client(server).send(method, f"{path}?dryRun=All", body))["object"]["data"].get("n", "")
+        for server in (embedded, real)
+    )
+
+    assert found == text_of(policies)
+    assert other in {text_of(order) for order in permutations(policies)}, "kube-apiserver calls them in any order"
+
+
+@pytest.mark.parametrize("case", sorted({case.partition("-")[0] for case in mutating_cases()} - CALLED_CASES))
 @pytest.mark.asyncio(loop_scope="module")
 async def test_both_servers_change_alike(case: str, judged: tuple[Environment, Environment, str]) -> None:
     embedded, real, namespace = judged

@@ -7,7 +7,7 @@ The writer hands in `AdmissionAttributes` and gets the changed object or the fai
 from __future__ import annotations
 
 import uuid
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
 from random import Random
 from typing import Literal
@@ -27,7 +27,7 @@ from ctrlruntime.apiserver.admission.reviews import (
     read_patch,
 )
 from ctrlruntime.apiserver.admission.webhooks import Webhook, Webhooks
-from ctrlruntime.apiserver.interfaces import AdmissionAttributes, Operation
+from ctrlruntime.apiserver.interfaces import AdmissionAttributes, Operation, Turns
 from ctrlruntime.apiserver.registry.expressions import ExpressionError, all_hold
 from ctrlruntime.apiserver.registry.resources import Resource
 from ctrlruntime.apiserver.webhook_client import WebhookCallError, WebhookClient
@@ -36,14 +36,6 @@ from ctrlruntime.log import get_logger
 from ctrlruntime.schema.trees import Document
 
 _log = get_logger("apiserver")
-
-
-@dataclass(slots=True)
-class _Turns:
-    """Which webhooks want to hear of later changes (reinvocationPolicy IfNeeded), and which of them have to."""
-
-    called: set[Webhook] = field(default_factory=set[Webhook])
-    again: set[Webhook] = field(default_factory=set[Webhook])
 
 
 class WebhookAdmission:
@@ -79,41 +71,45 @@ class WebhookAdmission:
 
     # Mutating
 
-    async def mutate(self, attributes: AdmissionAttributes, *, is_again: bool = False) -> Document | None:
+    async def mutate(self, attributes: AdmissionAttributes) -> Document | None:
         """Return the changed object, or None when it stays as it is. Raises: APIStatusError."""
         if not self._webhooks.mutating:
             return None
-        shown, turns = Shown(attributes), _Turns()
-        webhooks = [one for one in self._webhooks.mutating if one.is_called_again or not is_again]
-        for webhook in webhooks:
-            await self._mutate_in_turn(webhook, attributes, shown, turns)
-        if turns.again:  # one second round, as upstream
-            for webhook in webhooks:
-                if webhook in turns.again:
-                    await self._mutate_in_turn(webhook, attributes, shown, turns)
-        return await shown.finished()
+        rounds = attributes.reinvocation
+        shown, turns = Shown(attributes), rounds.begin(self, attributes.object)
+        for webhook in self._webhooks.mutating:
+            if not rounds.is_second or webhook in turns.due:
+                await self._mutate_in_turn(webhook, attributes, shown, turns)
+        found = await shown.finished()
+        turns.end(attributes.object if found is None else found)
+        return found
 
     async def _mutate_in_turn(
-        self, webhook: Webhook, attributes: AdmissionAttributes, shown: Shown, turns: _Turns
+        self, webhook: Webhook, attributes: AdmissionAttributes, shown: Shown, turns: Turns
     ) -> None:
         seen = replace(attributes, object=shown.object) if shown.is_changed else attributes
         resource = self._matcher.match(webhook.match, seen)
         if resource is None:
             return
-        if await self._mutate_by(webhook, resource, seen, shown):
-            turns.again |= turns.called
-            turns.called.clear()
+        await shown.show_as(resource)
+        old = await shown_as(seen, seen.old, resource)
+        if not self._conditions_hold(webhook, seen, resource, shown.object, old):
+            return
+        if await self._mutate_by(webhook, resource, seen, shown, old):
+            turns.changed()
+            attributes.reinvocation.is_needed = True
         if webhook.is_called_again:
             turns.called.add(webhook)
 
     async def _mutate_by(
-        self, webhook: Webhook, resource: Resource, attributes: AdmissionAttributes, shown: Shown
+        self,
+        webhook: Webhook,
+        resource: Resource,
+        attributes: AdmissionAttributes,
+        shown: Shown,
+        old: Document | None,
     ) -> bool:
         """Call one webhook and apply its patch; tell whether the object changed."""
-        await shown.show_as(resource)
-        old = await shown_as(attributes, attributes.old, resource)
-        if not self._conditions_hold(webhook, attributes, resource, shown.object, old):
-            return False
         try:
             answer = await self._ask(webhook, attributes, resource, shown.object, old, "mutating")
             operations = read_patch(answer.patch) if answer.is_allowed and answer.patch else []

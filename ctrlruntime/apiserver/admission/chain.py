@@ -25,20 +25,18 @@ class AdmissionChain:
                 return True
         return False
 
-    async def mutate(self, attributes: AdmissionAttributes, *, is_again: bool = False) -> Document | None:
-        """Return the changed object. A plugin is asked again, once, when another one has changed the object after it."""
+    async def mutate(self, attributes: AdmissionAttributes) -> Document | None:
+        """Return the changed object. All plugins are asked again, once, when a webhook or a policy has changed it."""
         changed: Document | None = None
-        missed: set[Admission] = set()
         plugins = self._wanting(attributes)
-        for is_second in (is_again, True):
-            for index, plugin in enumerate(plugins):
-                if is_second and plugin not in missed:
-                    continue
-                found = await plugin.mutate(attributes, is_again=is_second)
+        rounds = attributes.reinvocation
+        for is_second in (False, True):
+            rounds.is_second = is_second
+            for plugin in plugins:
+                found = await plugin.mutate(attributes)
                 if found is not None:
                     changed, attributes = found, replace(attributes, object=found)
-                    missed.update(plugins[index + 1 :] if is_second else plugins[:index])
-            if not missed:
+            if not rounds.is_needed:
                 break
         return changed
 

@@ -16,7 +16,7 @@ from ctrlruntime.apiserver.registry.resources import Resource, built_in
 from ctrlruntime.errors import BadRequest, StatusCause
 from ctrlruntime.schema import Misfit
 from ctrlruntime.schema.messages import message_of
-from ctrlruntime.schema.trees import Document, copy_tree, encode_sorted
+from ctrlruntime.schema.trees import Document, copy_tree, encode_sorted, is_same
 from ctrlruntime.schema.typed import object_meta, typed
 
 
@@ -66,7 +66,7 @@ class Shown:
             if is_strict and unknown:
                 listed = ", ".join(f'unknown field "{path}"' for path in unknown)
                 raise internal(f"strict decoding error: {listed}")
-        if changed == self.object:
+        if is_same(changed, self.object):
             return False
         self.object, self.is_changed = changed, True
         return True

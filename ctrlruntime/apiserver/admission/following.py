@@ -11,6 +11,10 @@ from ctrlruntime.apiserver.storage.table import Table
 from ctrlruntime.schema.trees import Document
 
 GROUP: Final = "admissionregistration.k8s.io"
+POLICIES: Final = frozenset(
+    f"{kind}admissionpolic{ending}" for kind in ("mutating", "validating") for ending in ("ies", "ybindings")
+)
+"""What neither policies nor webhooks see: one could keep itself from being removed."""
 _T = TypeVar("_T")
 
 
@@ -76,4 +80,4 @@ class Namespaced(Generic[_T]):
         return [found for _, found in sorted(self._kept.get(namespace, {}).items())]
 
 
-__all__ = ["GROUP", "Namespaced", "follow"]
+__all__ = ["GROUP", "POLICIES", "Namespaced", "follow"]

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 from ctrlruntime.apiserver.admission.changes import Shown
 from ctrlruntime.apiserver.admission.matching import Decide, Kinds
-from ctrlruntime.apiserver.admission.mutation_values import ConversionError, configuration_value, json_value
 from ctrlruntime.apiserver.admission.policies import Evaluation, PolicyTable, Selected, denied
 from ctrlruntime.apiserver.apply.merge import merge
 from ctrlruntime.apiserver.apply.types import Type
 from ctrlruntime.apiserver.apply.validation import problems
-from ctrlruntime.apiserver.interfaces import AdmissionAttributes, Operation
+from ctrlruntime.apiserver.interfaces import AdmissionAttributes, Operation, Turns
 from ctrlruntime.apiserver.patch import json_patch
 from ctrlruntime.apiserver.registry.admission_policy_validation import mutation_scope_of
 from ctrlruntime.apiserver.registry.expressions import ExpressionError, evaluate
 from ctrlruntime.apiserver.registry.resources import Resource
-from ctrlruntime.cel.values import Message
 from ctrlruntime.errors import APIStatusError, PatchError
 from ctrlruntime.schema.trees import Document
 
@@ -54,40 +52,37 @@ class MutatingPolicies:
     def is_wanted(self, group: str, plural: str, subresource: str, operation: Operation) -> bool:
         return self._table.is_wanted(group, plural, subresource, operation)
 
-    async def mutate(self, attributes: AdmissionAttributes, *, is_again: bool = False) -> Document | None:
+    async def mutate(self, attributes: AdmissionAttributes) -> Document | None:
         """Return the changed object, or None when it stays as it is. Raises: APIStatusError."""
         if attributes.object is None:
             return None
-        shown = Shown(attributes)
-        called: list[Selected[_Mutation]] = []
-        again: list[Selected[_Mutation]] = []
+        rounds = attributes.reinvocation
+        shown, turns = Shown(attributes), rounds.begin(self, attributes.object)
+        has_run = False
         for selected in self._table.selected(attributes):
-            if is_again and not selected.policy.is_called_again:
-                continue
-            if await self._run(selected, attributes, shown):
-                again.extend(called)
-                called.clear()
-            if selected.policy.is_called_again:
-                called.append(selected)
-        for selected in () if is_again else again:  # one second round, as for webhooks
-            await self._run(selected, attributes, shown)
-        return await shown.finished()
+            has_run |= await self._run(selected, attributes, shown, turns)
+        if has_run:  # not only the ones before a change, as for webhooks
+            turns.changed()
+            rounds.is_needed = True
+        found = await shown.finished()
+        turns.end(attributes.object if found is None else found)
+        return found
 
     async def validate(self, attributes: AdmissionAttributes) -> None:
         del attributes
 
-    async def _run(self, selected: Selected[_Mutation], attributes: AdmissionAttributes, shown: Shown) -> bool:
-        """Evaluate a policy with each of its parameters; tell whether the object changed. Raises: APIStatusError."""
+    async def _run(
+        self, selected: Selected[_Mutation], attributes: AdmissionAttributes, shown: Shown, turns: Turns
+    ) -> bool:
+        """Evaluate a policy with each of its parameters; tell whether a mutation was made. Raises: APIStatusError."""
         policy = selected.policy
-        if selected.problem:
-            if not policy.may_fail:
-                raise _refusal(selected, selected.problem, "Forbidden", attributes)
-            return False
-        changed = False
-        if not selected.parameters:
+        if selected.problem and not policy.may_fail:
+            raise _refusal(selected, selected.problem, "Forbidden", attributes)
+        if selected.problem or not selected.parameters:
             return False
         await shown.show_as(selected.resource)
         evaluator = await self._table.evaluator(selected, attributes)
+        has_run = False
         for parameters in selected.parameters:
             try:
                 if not evaluator.evaluation(shown.object, parameters).holds(policy.conditions):
@@ -96,53 +91,55 @@ class MutatingPolicies:
                 if not policy.may_fail:
                     raise _refusal(selected, str(error), "Invalid", attributes) from None
                 continue
+            turn = (policy.name, selected.binding and selected.binding.name, _named(parameters))
+            if attributes.reinvocation.is_second and turn not in turns.due:
+                continue
             for mutation in policy.parts:
                 try:
-                    changed |= self._change(mutation, evaluator.evaluation(shown.object, parameters), shown)
+                    self._change(mutation, evaluator.evaluation(shown.object, parameters), shown)
+                    has_run = True
                 except _MutationError as error:
                     if not policy.may_fail:
                         raise _refusal(selected, str(error), "Invalid", attributes) from None
-        return changed
+            if policy.is_called_again:
+                turns.called.add(turn)
+        return has_run
 
-    def _change(self, mutation: _Mutation, seen: Evaluation, shown: Shown) -> bool:
+    def _change(self, mutation: _Mutation, seen: Evaluation, shown: Shown) -> None:
         """Raises: _MutationError, and APIStatusError when the result cannot be read."""
+        from ctrlruntime.apiserver.admission.mutation_values import ConversionError, configuration, operation
+
         try:
             value = evaluate(mutation.expression, seen.bindings, seen.may, seen.scope)
         except ExpressionError as error:
             raise _MutationError(f"expression '{mutation.expression}' resulted in error: {error}") from None
-        if mutation.is_json_patch:
-            operations = [_operation(one) for one in value]
-            try:
-                return shown.patch(operations, is_strict=True)
-            except json_patch.FailedTestError:
-                return False
-            except PatchError as error:
-                raise _MutationError(f"JSON Patch: {error}") from None
-        _check_names(value, "Object")
+        try:
+            if mutation.is_json_patch:
+                self._patch([operation(one) for one in value], shown)
+                return
+            patch = configuration(value)
+        except ConversionError as error:
+            raise _MutationError(str(error)) from None
         assert shown.object is not None
         if shown.is_fixed:
             group, version, kind = shown.kind
             text = f"no corresponding type for {group}/{version}, Kind={kind}"
             raise _MutationError(f"error applying patch: failed to convert patch object to typed object: {text}")
-        patch = configuration_value(value)
-        if not isinstance(patch, dict):
-            raise _MutationError("invalid return type: *dynamic.ObjectVal")
-        return shown.become(_merged(self._type_of(shown.resource), shown.object, cast("Document", patch)))
+        shown.become(_merged(self._type_of(shown.resource), shown.object, patch))
 
-
-def _operation(value: Mapping[str, Any]) -> Document:
-    """Raises: _MutationError."""
-    made: Document = {"op": "", "path": "", **value}
-    if made["op"] in {"add", "replace", "test"}:
-        given = made.get("value")
-        if isinstance(given, Message):
-            _check_names(given, given.cel_name)
+    @staticmethod
+    def _patch(operations: list[Document], shown: Shown) -> None:
         try:
-            made["value"] = json_value(given)
-        except ConversionError as error:
-            text = f"JSONPath valueExpression evaluated to a type that could not marshal to JSON: {error}"
-            raise _MutationError(text) from None
-    return made
+            shown.patch(operations, is_strict=True)
+        except json_patch.FailedTestError:
+            pass
+        except PatchError as error:
+            raise _MutationError(f"JSON Patch: {error}") from None
+
+
+def _named(parameters: Document | None) -> tuple[str, str]:
+    metadata = (parameters or {}).get("metadata") or {}
+    return metadata.get("namespace", ""), metadata.get("name", "")
 
 
 def _merged(root: Type, live: Document, patch: Document) -> Document:
@@ -174,26 +171,6 @@ def _atomic(kind: Type, value: Any, path: str) -> Iterator[str]:
             return
         for index, inner in enumerate(value):
             yield from _atomic(kind.item, inner, f"{path}[{index}]")
-
-
-def _check_names(value: Any, path: str) -> None:
-    """Each literal is named after its place in the object. Raises: _MutationError."""
-    match value:
-        case list():
-            for item in value:
-                _check_names(item, path)
-        case Message():
-            name = value.cel_name
-            if name != path:
-                text = f'unexpected type name "{name}", expected "{path}", which matches field name path from root Object type'
-                raise _MutationError(f"type mismatch: {text}")
-            for key, inner in value.items():
-                _check_names(inner, f"{path}.{key}")
-        case dict():
-            for inner in value.values():
-                _check_names(inner, path)
-        case _:
-            pass
 
 
 def _refusal(selected: Selected[_Mutation], why: str, reason: str, attributes: AdmissionAttributes) -> APIStatusError:

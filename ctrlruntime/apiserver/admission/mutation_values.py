@@ -1,5 +1,7 @@
 """What the results of mutating expressions become in an object (apiserver's pkg/cel/mutation, cel-go's ConvertToNative).
 
+It is imported by the first mutation, as it needs CEL.
+
 The two kinds of mutations convert in two ways: a configuration takes Go's value of each CEL value, a JSON patch its JSON value.
 """
 
@@ -8,7 +10,8 @@ from __future__ import annotations
 import base64
 import math
 import sys
-from typing import Any, Final
+from collections.abc import Mapping
+from typing import Any, Final, cast
 
 from ctrlruntime.apiserver.go_values import Foreign, go_duration
 from ctrlruntime.apiserver.registry.expressions import Variables
@@ -16,6 +19,7 @@ from ctrlruntime.cel.failures import EvaluationError
 from ctrlruntime.cel.library.authorization import Authorizer, Decision
 from ctrlruntime.cel.library.kubernetes import CIDR, IP
 from ctrlruntime.cel.values import SECOND, Duration, Message, Optional, Timestamp, TypeValue, UInt, kind_of, show
+from ctrlruntime.schema.trees import Document
 
 _LARGEST_EXACT: Final = 2**53 - 1
 _GO_KEYS: Final = {bool: "Bool", int: "Int", UInt: "Uint"}
@@ -24,6 +28,50 @@ _LARGEST_WHOLE: Final = 1e21
 
 class ConversionError(Exception):
     """A value of CEL that has no place in an object; the text is upstream's."""
+
+
+def operation(value: Mapping[str, Any]) -> Document:
+    """Return an operation of a JSON patch from a `JSONPatch` literal. Raises: ConversionError."""
+    made: Document = {"op": "", "path": "", **value}
+    if made["op"] in {"add", "replace", "test"}:
+        given = made.get("value")
+        if isinstance(given, Message):
+            _check_names(given, given.cel_name)
+        try:
+            made["value"] = json_value(given)
+        except ConversionError as error:
+            text = f"JSONPath valueExpression evaluated to a type that could not marshal to JSON: {error}"
+            raise ConversionError(text) from None
+    return made
+
+
+def configuration(value: Any) -> Document:
+    """Return the apply configuration from an `Object` literal; it may have values that no field takes. Raises: ConversionError."""
+    _check_names(value, "Object")
+    found = configuration_value(value)
+    if not isinstance(found, dict):
+        raise ConversionError("invalid return type: *dynamic.ObjectVal")
+    return cast("Document", found)
+
+
+def _check_names(value: Any, path: str) -> None:
+    """Each literal is named after its place in the object. Raises: ConversionError."""
+    match value:
+        case list():
+            for item in value:
+                _check_names(item, path)
+        case Message():
+            name = value.cel_name
+            if name != path:
+                text = f'unexpected type name "{name}", expected "{path}", which matches field name path from root Object type'
+                raise ConversionError(f"type mismatch: {text}")
+            for key, inner in value.items():
+                _check_names(inner, f"{path}.{key}")
+        case dict():
+            for inner in value.values():
+                _check_names(inner, path)
+        case _:
+            pass
 
 
 def configuration_value(value: Any) -> Any:
@@ -145,4 +193,4 @@ def _json_key(key: Any) -> str:
     raise ConversionError(f"unsupported type conversion from '{kind_of(key)}' to string")
 
 
-__all__ = ["ConversionError", "configuration_value", "json_value"]
+__all__ = ["ConversionError", "configuration", "configuration_value", "json_value", "operation"]

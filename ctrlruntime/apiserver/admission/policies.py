@@ -13,7 +13,7 @@ from typing import Generic, TypeVar
 
 from ctrlruntime.apiserver import failures
 from ctrlruntime.apiserver.admission.changes import shown_as
-from ctrlruntime.apiserver.admission.following import GROUP, follow
+from ctrlruntime.apiserver.admission.following import GROUP, POLICIES, follow
 from ctrlruntime.apiserver.admission.matching import Decide, Kinds, Matcher, names_of
 from ctrlruntime.apiserver.admission.reviews import make_request
 from ctrlruntime.apiserver.admission.webhooks import Match, read_match
@@ -25,15 +25,6 @@ from ctrlruntime.errors import APIStatusError
 from ctrlruntime.schema.trees import Document
 from ctrlruntime.selector import from_label_selector
 
-_EXEMPT = frozenset(
-    {
-        "mutatingadmissionpolicies",
-        "mutatingadmissionpolicybindings",
-        "validatingadmissionpolicies",
-        "validatingadmissionpolicybindings",
-    }
-)
-"""What policies never see: one could keep itself from being removed."""
 _Part = TypeVar("_Part")
 
 
@@ -150,7 +141,7 @@ class PolicyTable(Generic[_Part]):
         key = (group, plural, subresource, operation)
         if key not in self._wanted:
             names = {(group, plural), *self._kinds.served_together(group, plural)}
-            self._wanted[key] = not (group == GROUP and plural in _EXEMPT) and any(
+            self._wanted[key] = not (group == GROUP and plural in POLICIES) and any(
                 rule.concerns(*name, subresource, operation)
                 for policy in self._policies.values()
                 for rule in policy.match.rules

@@ -51,8 +51,8 @@ class ValidatingPolicies:
     def is_wanted(self, group: str, plural: str, subresource: str, operation: Operation) -> bool:
         return self._table.is_wanted(group, plural, subresource, operation)
 
-    async def mutate(self, attributes: AdmissionAttributes, *, is_again: bool = False) -> Document | None:
-        del attributes, is_again
+    async def mutate(self, attributes: AdmissionAttributes) -> Document | None:
+        del attributes
         return None
 
     async def validate(self, attributes: AdmissionAttributes) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from ctrlruntime.apiserver.admission.following import GROUP, follow
+from ctrlruntime.apiserver.admission.following import GROUP, POLICIES, follow
 from ctrlruntime.apiserver.interfaces import AdmissionAttributes, Operation, Served
 from ctrlruntime.apiserver.storage import Key, Store
 from ctrlruntime.apiserver.webhook_client import Endpoint, endpoint_of
@@ -17,16 +17,7 @@ from ctrlruntime.schema.trees import Document
 from ctrlruntime.selector import LabelSelector, from_label_selector
 
 MUTATING, VALIDATING = "mutatingwebhookconfigurations", "validatingwebhookconfigurations"
-_EXEMPT = frozenset(
-    {
-        MUTATING,
-        VALIDATING,
-        "validatingadmissionpolicies",
-        "validatingadmissionpolicybindings",
-        "mutatingadmissionpolicies",
-        "mutatingadmissionpolicybindings",
-    }
-)
+_EXEMPT = frozenset({MUTATING, VALIDATING, *POLICIES})
 """What webhooks never see: one could keep itself from being removed."""
 _NAMESPACES = "namespaces"
 

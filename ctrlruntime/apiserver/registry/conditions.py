@@ -14,6 +14,7 @@ from ctrlruntime.apiserver.encoding import timestamp
 from ctrlruntime.apiserver.interfaces import Change
 from ctrlruntime.apiserver.registry.after_writes import AfterWrites
 from ctrlruntime.apiserver.registry.registry import Registry
+from ctrlruntime.apiserver.registry.services import SERVICES
 from ctrlruntime.apiserver.registry.writes import WriteOptions
 from ctrlruntime.schema.trees import Document, copy_tree
 from ctrlruntime.schema.values import spec_of
@@ -22,7 +23,6 @@ _API_SERVICES: Final = ("apiregistration.k8s.io", "apiservices")
 _FLOW_SCHEMAS: Final = ("flowcontrol.apiserver.k8s.io", "flowschemas")
 _LEVELS: Final = ("flowcontrol.apiserver.k8s.io", "prioritylevelconfigurations")
 _SLICES: Final = ("discovery.k8s.io", "endpointslices")
-_SERVICES: Final = ("", "services")
 _BUILT_IN_LEVELS: Final = frozenset(
     {
         "catch-all",
@@ -58,7 +58,7 @@ class Conditions:
         """Keep the conditions from now on, also of what an earlier run left; call it on the server's loop."""
         for resource in (_API_SERVICES, _FLOW_SCHEMAS, _LEVELS):
             self._registry.store.table(*resource).listen(self._look_later)
-        for resource in (_SERVICES, _SLICES):
+        for resource in (SERVICES, _SLICES):
             self._registry.store.table(*resource).listen(self._service_changed)
         self._sync()
 
@@ -77,7 +77,7 @@ class Conditions:
     def _availability(self, reference: Document) -> _Condition:
         """What sync in kube-aggregator's pkg/controllers/status/remote says."""
         namespace, name, number = reference.get("namespace", ""), reference.get("name", ""), reference.get("port", 443)
-        service = self._registry.get(*_SERVICES, namespace, name)
+        service = self._registry.get(*SERVICES, namespace, name)
         if service is None:
             return _unavailable("ServiceNotFound", f'service/{name} in "{namespace}" is not present')
         if spec_of(service).get("type") == "ClusterIP":

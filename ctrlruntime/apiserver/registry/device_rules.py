@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Sequence
+from functools import lru_cache
 from typing import Final
 
 from ctrlruntime.apiserver.registry.pod_resources import is_extended
@@ -130,6 +131,7 @@ def selector_list_causes(selectors: Sequence[Document | None], path: str) -> Ite
             yield invalid_value(f"{where}.expression", found.get("expression", ""), problem)
 
 
+@lru_cache(maxsize=1024)
 def _problem_of(expression: str) -> str:
     from ctrlruntime import cel
     from ctrlruntime.cel import types

@@ -63,27 +63,41 @@ class ScalePaths:
 def scale_causes(scale: ScalePaths, document: Document) -> Iterator[StatusCause]:
     """Yield what is wrong with the counts that a custom resource shows as its scale."""
     for path in (scale.spec_replicas, scale.status_replicas):
-        *parents, last = path.lstrip(".").split(".")
-        holder: Any = document
-        for key in parents:
-            holder = holder.get(key, {}) if isinstance(holder, dict) else holder
-        if not isinstance(holder, dict):
-            yield _inaccessible(path, holder, "map[string]interface{}")
+        try:
+            count = _count_at(document, path)
+        except _InaccessibleError as error:
+            yield invalid_value(path, 0, str(error))
             continue
-        count = holder.get(last, 0)
-        if type(count) is not int:
-            yield _inaccessible(path, count, "int64")
-        elif count < 0:
+        if count < 0:
             yield invalid_value(path, count, "should be a non-negative integer")
         elif count > _LARGEST_COUNT:
             yield invalid_value(path, count, f"should be less than or equal to {_LARGEST_COUNT}")
 
 
-def _inaccessible(path: str, value: Any, expected: str) -> StatusCause:
-    found = GO_TYPES.get(type(value), "<nil>")
-    return invalid_value(
-        path, 0, f"{path} accessor error: {go_text(value)} is of the type {found}, expected {expected}"
-    )
+class _InaccessibleError(Exception):
+    """A value on a path is of a wrong type; the text is upstream's."""
+
+    def __init__(self, path: str, value: Any, expected: str) -> None:
+        found = GO_TYPES.get(type(value), "<nil>")
+        super().__init__(f"{path} accessor error: {go_text(value)} is of the type {found}, expected {expected}")
+
+
+def _count_at(document: Document, path: str) -> int:
+    """Return the number at a path; 0 if it or what it is in is absent (NestedInt64 in apimachinery). Raises: _InaccessibleError."""
+    value: Any = document
+    reached = ""
+    for name in path.lstrip(".").split("."):
+        reached += f".{name}"
+        if value is None:
+            return 0
+        if not isinstance(value, dict):
+            raise _InaccessibleError(reached, value, "map[string]interface{}")
+        if name not in value:
+            return 0
+        value = value[name]
+    if type(value) is not int:
+        raise _InaccessibleError(path, value, "int64")
+    return value
 
 
 @dataclass(eq=False)

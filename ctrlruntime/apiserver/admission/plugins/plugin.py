@@ -35,9 +35,8 @@ class Plugin:
     def is_wanted(self, group: str, plural: str, subresource: str, operation: Operation) -> bool:
         return self.has_work() and self.is_concerned(group, plural, subresource, operation)
 
-    async def mutate(self, attributes: AdmissionAttributes, *, is_again: bool = False) -> Document | None:
+    async def mutate(self, attributes: AdmissionAttributes) -> Document | None:
         """Act also when the object was changed since: kube-apiserver asks its own plugins again after a webhook's change."""
-        del is_again
         self.admit(attributes)
         return None
 

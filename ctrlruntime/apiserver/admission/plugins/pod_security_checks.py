@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import cache, partial
 from typing import Final, Literal, TypeAlias
 
+from ctrlruntime.apiserver.registry.pod_annotations import APP_ARMOR, SECCOMP, SECCOMP_OF_POD
 from ctrlruntime.apiserver.registry.trees import all_containers, inner, items
 from ctrlruntime.field_errors import quoted
 from ctrlruntime.schema.trees import Document
@@ -94,9 +95,6 @@ _OTHER_VOLUMES: Final = (
     "scaleIO",
     "storageos",
 )
-_APP_ARMOR: Final = "container.apparmor.security.beta.kubernetes.io/"
-_SECCOMP_POD: Final = "seccomp.security.alpha.kubernetes.io/pod"
-_SECCOMP_CONTAINER: Final = "container.seccomp.security.alpha.kubernetes.io/"
 
 
 # Words
@@ -171,7 +169,7 @@ def _app_armor(metadata: Document, spec: Document) -> Finding:
     annotations = [
         f"{key}={quoted(value)}"
         for key, value in sorted((metadata.get("annotations") or {}).items())
-        if key.startswith(_APP_ARMOR) and value not in {"", "runtime/default"} and not value.startswith("localhost/")
+        if key.startswith(APP_ARMOR) and value not in {"", "runtime/default"} and not value.startswith("localhost/")
     ]
     if annotations:
         setters.append("annotation" if len(annotations) == 1 else "annotations")
@@ -275,7 +273,7 @@ def _selinux(types: frozenset[str], _metadata: Document, spec: Document) -> Find
 
 def _seccomp_annotations(metadata: Document, spec: Document) -> Finding:
     annotations: Document = metadata.get("annotations") or {}
-    keys = {_SECCOMP_POD, *(f"{_SECCOMP_CONTAINER}{container.get('name', '')}" for container in _containers(spec))}
+    keys = {SECCOMP_OF_POD, *(f"{SECCOMP}{container.get('name', '')}" for container in _containers(spec))}
     found = [
         f"{key}={quoted(annotations[key])}"
         for key in sorted(keys & annotations.keys())

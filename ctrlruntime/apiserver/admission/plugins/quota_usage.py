@@ -11,6 +11,7 @@ from datetime import datetime
 from typing import Final, TypeAlias
 
 from ctrlruntime.apiserver.admission.plugins.claim_resize import class_of
+from ctrlruntime.apiserver.interfaces import PODS
 from ctrlruntime.apiserver.registry.pod_amounts import (
     Amounts,
     amounts_of,
@@ -20,6 +21,7 @@ from ctrlruntime.apiserver.registry.pod_amounts import (
     qos_class,
     total_of,
 )
+from ctrlruntime.apiserver.registry.services import SERVICES
 from ctrlruntime.apiserver.registry.trees import inner, items
 from ctrlruntime.schema.quantity import add, is_whole, parse, units
 from ctrlruntime.schema.trees import Document
@@ -27,8 +29,6 @@ from ctrlruntime.schema.values import spec_of
 
 Name: TypeAlias = tuple[str, str]
 """Group and plural of a kind."""
-PODS: Final = ("", "pods")
-SERVICES: Final = ("", "services")
 CLAIMS: Final = ("", "persistentvolumeclaims")
 IGNORED: Final = frozenset({("", "events"), ("events.k8s.io", "events"), ("", "bindings"), ("", "namespaces")})
 """What no quota counts."""

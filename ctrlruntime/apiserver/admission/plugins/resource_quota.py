@@ -15,8 +15,6 @@ from ctrlruntime.apiserver.admission.plugins.plugin import Plugin, forbidden
 from ctrlruntime.apiserver.admission.plugins.quota_usage import (
     CLAIMS,
     IGNORED,
-    PODS,
-    SERVICES,
     Evaluator,
     Name,
     evaluator_of,
@@ -25,10 +23,11 @@ from ctrlruntime.apiserver.admission.plugins.quota_usage import (
     sum_of,
     unspecified,
 )
-from ctrlruntime.apiserver.interfaces import AdmissionAttributes, Operation
+from ctrlruntime.apiserver.interfaces import PODS, AdmissionAttributes, Operation
 from ctrlruntime.apiserver.registry.pod_amounts import Amounts
 from ctrlruntime.apiserver.registry.registry import Registry
 from ctrlruntime.apiserver.registry.resources import Resource
+from ctrlruntime.apiserver.registry.services import SERVICES
 from ctrlruntime.apiserver.registry.writes import WriteOptions
 from ctrlruntime.schema.quantity import canonical, parse, subtract
 from ctrlruntime.schema.trees import Document
