@@ -82,3 +82,13 @@ def test_log_of_an_unscheduled_pod_is_empty(api, ns):
     answer = api.get(f"{CORE}/{ns}/pods/q/log")
 
     assert (answer.code, answer.raw) == (204, b"")
+
+
+def test_ephemeral_container_has_a_log(api, pod):
+    added = [{"name": "e", "image": "i"}]
+    assert api.patch(f"{pod}/ephemeralcontainers", {"spec": {"ephemeralContainers": added}}).code == 200
+    assert api.get(f"{pod}/log", container="e").code == 400
+
+    status = {"name": "e", "state": {"running": {"startedAt": "2026-01-02T03:04:05Z"}}, "ready": False}
+    assert api.patch(f"{pod}/status", {"status": {"ephemeralContainerStatuses": [status]}}).code == 200
+    assert api.get(f"{pod}/log", container="e", timestamps=1).raw.startswith(b"2026-01-02T03:04:05Z one\n")

@@ -15,7 +15,7 @@ from servers import LONGEST_WAIT
 from ctrlruntime.apiserver import Command
 from ctrlruntime.rest.config import get_config
 from ctrlruntime.rest.transport import Transport
-from ctrlruntime.rest.websocket import websocket
+from ctrlruntime.rest.websocket import Opcode, encode_frame, websocket
 
 CORE = "/api/v1"
 PREFIX = "simulation.ctrlruntime.dev"
@@ -27,7 +27,14 @@ ANSWERS = """
   stderr: bad
   exitCode: 3
 """
-STATUS = {"name": "c", "state": {"running": {}}, "ready": True, "restartCount": 0, "image": "i", "imageID": ""}
+STATUS = {
+    "name": "c",
+    "state": {"running": {"startedAt": "2026-01-02T03:04:05Z"}},
+    "ready": True,
+    "restartCount": 0,
+    "image": "i",
+    "imageID": "",
+}
 V4, V5 = "v4.channel.k8s.io", "v5.channel.k8s.io"
 
 
@@ -114,6 +121,7 @@ BOTH = ("stdout=1", "stderr=true")
         (("command=redis-cli", "command=ping", *BOTH), {1: b"PONG\n"}, SUCCESS),
         (("command=sh", "command=-c", "command=false", *BOTH), {1: b"some\n", 2: b"bad\n"}, failed(3)),
         (("command=sh", "command=-c", "command=false", "stdout=1"), {1: b"some\n"}, failed(3)),
+        (("command=sh", "command=-c", "command=false", "stdout=True", "stderr=0"), {1: b"some\n"}, failed(3)),
         (("command=sh", "command=-c", "command=false", "stdout=1", "tty=1"), {1: b"some\nbad\n"}, failed(3)),
     ],
 )
@@ -167,7 +175,7 @@ async def test_function_answers_with_what_the_client_sends(connect, handle, pod)
         stream.socket.send(b"\x00ab")
         await stream.until(1, b"AB")
         stream.socket.send(b"\x04" + b'{"Width":80,"Height":24}')
-        stream.socket.send(b"\x00c")
+        stream.socket._write(encode_frame(Opcode.TEXT, b"\x00c", bytes(4)))  # as the Python client sends what is a str
         stream.socket.send(b"\xff\x00")
         assert await stream.finish() == SUCCESS
         assert stream.channels == {1: b"ABC", 2: b"p/c"}
@@ -191,6 +199,28 @@ async def test_command_of_a_client_that_goes_away_is_cancelled(thread, connect, 
     async with connect(f"{pod}/exec", "command=sleep", *BOTH):
         await begun.wait()
     await asyncio.wait_for(ended.wait(), LONGEST_WAIT)
+
+
+async def test_command_whose_function_fails_ends_with_the_reason(connect, handle, pod, caplog):
+    async def broken(command: Command):
+        raise LookupError("no data")
+
+    handle(broken)
+
+    async with connect(f"{pod}/exec", "command=ls", *BOTH) as stream:
+        status = await stream.finish()
+    assert (status["reason"], status["code"]) == ("InternalError", 500)
+    assert status["message"].endswith("error executing command in container: LookupError: no data")
+
+
+async def test_attached_container_reads_no_input(api, connect, pod):
+    async with connect(f"{pod}/attach", "stdin=1", *BOTH) as stream:
+        for _ in range(5):
+            stream.socket.send(b"\x00" + bytes(1024))
+        await stream.until(1, b"one\n")
+        await asyncio.to_thread(api.delete, pod, {"gracePeriodSeconds": 0})
+
+        assert await stream.finish() == SUCCESS
 
 
 @pytest.mark.parametrize(
@@ -223,18 +253,21 @@ async def test_attached_client_sees_the_log_until_the_container_ends(api, connec
         assert stream.channels == {1: b"one\ntwo\n"}
 
 
-def test_followed_log_goes_on_until_the_container_ends(api, thread, pod):
+@pytest.mark.parametrize(
+    ("query", "stamp"), [("follow=true", b""), ("follow=&timestamps=yes", b"2026-01-02T03:04:05Z ")]
+)
+def test_followed_log_goes_on_until_the_container_ends(api, thread, pod, query, stamp):
     url = urlsplit(thread.server.url)
     connection = http.client.HTTPSConnection(url.netloc, context=ssl._create_unverified_context(), timeout=LONGEST_WAIT)
     with contextlib.closing(connection):
         connection.request(
-            "GET", f"{pod}/log?follow=true", headers={"Authorization": f"Bearer {thread.server.admin_token}"}
+            "GET", f"{pod}/log?{query}", headers={"Authorization": f"Bearer {thread.server.admin_token}"}
         )
         answer = connection.getresponse()
-        assert answer.read(4) == b"one\n"
+        assert answer.read(len(stamp) + 4) == stamp + b"one\n"
         for text, added in (("one\ntwo", b"two\n"), ("fresh", b"fresh\n")):
             api.patch(pod, {"metadata": {"annotations": {f"{PREFIX}/log": text}}})
-            assert answer.read(len(added)) == added
+            assert answer.read(len(stamp + added)) == stamp + added
         ended = {"name": "c", "state": {"terminated": {"exitCode": 0}}, "ready": False}
         api.patch(f"{pod}/status", {"status": {"containerStatuses": [{**STATUS, **ended}]}})
         assert answer.read() == b""

@@ -235,7 +235,7 @@ class Application:
         if target.subresource != "log":
             await self._subresources.admit_connection(call, resource, target)
             return await self._streams.open(request, call, resource, target)
-        if call.query.get("follow") in {"true", "1"}:
+        if call.asks("follow"):
             return await self._streams.follow(request, call, resource, target)
         return await self._subresources.handle(call, resource, target)
 

@@ -50,7 +50,14 @@ class Call:
         target = self.target
         if target is None or self.method != "GET" or (target.name and not target.is_watch):
             return False
-        return target.is_watch or self.query.get("watch", "false").lower() not in {"false", "0"}
+        return target.is_watch or self.asks("watch")
+
+    def asks(self, parameter: str) -> bool:
+        """Return whether a parameter of the query is true: every value but `0` and `false` is, also an empty one.
+
+        As Convert_Slice_string_To_bool of apimachinery's pkg/runtime/conversion.go.
+        """
+        return self.query.get(parameter, "false").lower() not in {"false", "0"}
 
     @property
     def verb(self) -> str:

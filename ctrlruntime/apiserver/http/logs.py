@@ -16,6 +16,7 @@ from ctrlruntime.errors import BadRequest, StatusCause
 from ctrlruntime.schema.trees import Document
 
 _CONTAINERS = ("initContainers", "containers", "ephemeralContainers")
+_STATUSES = ("initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses")
 _NUMBERS = (("tailLines", 0, "must be greater than or equal to 0"), ("limitBytes", 1, "must be greater than 0"),
             ("sinceSeconds", 1, "must be greater than 0"))  # fmt: skip
 
@@ -34,10 +35,17 @@ def container_of(call: Call, pod: Document) -> str:
     return names[0]
 
 
+def status_of(pod: Document, container: str) -> Document:
+    """Return the status of a container of any sort; empty before the kubelet has written one."""
+    status: Document = pod.get("status") or {}
+    statuses: Iterator[Document] = (one for field in _STATUSES for one in status.get(field) or ())
+    return next((one for one in statuses if one.get("name") == container), {})
+
+
 def log_answer(call: Call, pod: Document, now: float) -> web.Response:
     """Answer a log request: nothing before the pod is on a node, then its text, cut as asked.
 
-    All lines are as old as the container's start. A log that is followed ends at once: nothing is added to it.
+    All lines are as old as the container's start.
 
     Raises: BadRequest, Invalid as kube-apiserver and kubelet would.
     """
@@ -50,12 +58,12 @@ def log_answer(call: Call, pod: Document, now: float) -> web.Response:
     if not (pod.get("spec") or {}).get("nodeName"):
         return web.Response(status=204, headers=headers_of())
     _check_started(call, pod, container)
-    started = _start_of(call, pod, container)
+    started = _started(call, pod, container)
     text = log_of(pod, container)
     since = _since(call, numbers, now)
     if since is not None and started and datetime.fromisoformat(started).timestamp() < since:
         text = ""
-    text = _cut(text, numbers, f"{started} " if call.query.get("timestamps") in {"true", "1"} and started else "")
+    text = _cut(stamped(call, pod, container, text), numbers)
     headers = headers_of(call.warnings)
     headers["Content-Type"] = "text/plain"
     return web.Response(body=text.encode(), headers=headers)
@@ -85,10 +93,8 @@ def _option_causes(call: Call, numbers: dict[str, int]) -> Iterator[StatusCause]
 
 def _check_started(call: Call, pod: Document, container: str) -> None:
     """A kubelet has no log of a container that has not begun."""
-    name, status = pod["metadata"]["name"], pod.get("status") or {}
-    states = [*(status.get("initContainerStatuses") or ()), *(status.get("containerStatuses") or ())]
-    state: Document = next((found for found in states if found.get("name") == container), {})
-    if call.query.get("previous") in {"true", "1"} and not (state.get("lastState") or {}).get("terminated"):
+    name, state = pod["metadata"]["name"], status_of(pod, container)
+    if call.asks("previous") and not (state.get("lastState") or {}).get("terminated"):
         raise BadRequest(f'previous terminated container "{container}" in pod "{name}" not found')
     waiting = (state.get("state") or {}).get("waiting")
     if (waiting is None and state) or (state.get("lastState") or {}).get("terminated"):
@@ -99,13 +105,19 @@ def _check_started(call: Call, pod: Document, container: str) -> None:
     raise BadRequest(f'container "{container}" in pod "{name}" is waiting to start: {reason}')
 
 
-def _start_of(call: Call, pod: Document, container: str) -> str:
-    """Return when the run of a container began that is asked about; empty when nobody has said it."""
-    status = pod.get("status") or {}
-    statuses = [*(status.get("initContainerStatuses") or ()), *(status.get("containerStatuses") or ())]
-    found: Document = next((one for one in statuses if one.get("name") == container), {})
+def stamped(call: Call, pod: Document, container: str, text: str) -> str:
+    """Return the lines of a log, each after its time if the call asks for `timestamps`."""
+    started = _started(call, pod, container)
+    if not started or not call.asks("timestamps"):
+        return text
+    return "".join(f"{started} {line}" for line in text.splitlines(keepends=True))
+
+
+def _started(call: Call, pod: Document, container: str) -> str:
+    """Return when the run of a container began that is asked about; empty if its status does not say it."""
+    found = status_of(pod, container)
     state, last = found.get("state") or {}, found.get("lastState") or {}
-    if call.query.get("previous") in {"true", "1"} or state.get("waiting"):
+    if call.asks("previous") or state.get("waiting"):
         state = last
     return str((state.get("running") or state.get("terminated") or {}).get("startedAt") or "")
 
@@ -125,8 +137,8 @@ def _since(call: Call, numbers: dict[str, int], now: float) -> float | None:
         ) from None
 
 
-def _cut(text: str, numbers: dict[str, int], stamp: str) -> str:
-    lines = [stamp + line for line in text.splitlines(keepends=True)]
+def _cut(text: str, numbers: dict[str, int]) -> str:
+    lines = text.splitlines(keepends=True)
     if "tailLines" in numbers:
         lines = lines[len(lines) - min(numbers["tailLines"], len(lines)) :]
     shown = "".join(lines).encode()

@@ -285,7 +285,7 @@ def read_apply(call: Call, options: WriteOptions) -> tuple[Document, bool]:
         raise BadRequest(f"error strict decoding YAML: error converting YAML to JSON: yaml: unmarshal errors:{listed}")
     if options.field_validation == "Warn":
         options.warnings.extend(repeated)
-    return config, call.query.get("force", "").lower() in {"true", "1", "t"}
+    return config, call.asks("force")
 
 
 def _check_new(resource: Resource, config: Document, name: str) -> None:

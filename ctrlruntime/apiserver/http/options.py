@@ -44,7 +44,6 @@ def list_options(call: Call) -> ListOptions:
     except ValueError as error:
         # kube-apiserver does not name what is invalid when it is the key.
         raise BadRequest(str(error).replace("requirement: key: ", "requirement: <nil>: ", 1)) from None
-    initial = query.get("sendInitialEvents")
     seconds = query.get("timeoutSeconds")
     options = ListOptions(
         labels=labels,
@@ -54,8 +53,8 @@ def list_options(call: Call) -> ListOptions:
         limit=max(_integer(query.get("limit")), 0),
         continue_=query.get("continue", ""),
         timeout=float(_integer(seconds)) if seconds else None,
-        allows_bookmarks=_truth(query.get("allowWatchBookmarks")),
-        initial_events=None if initial is None else _truth(initial),
+        allows_bookmarks=call.asks("allowWatchBookmarks"),
+        initial_events=call.asks("sendInitialEvents") if "sendInitialEvents" in query else None,
     )
     causes = _watch_causes(options) if call.is_watch else _list_causes(options)
     if causes:
@@ -70,10 +69,6 @@ def _integer(text: str | None) -> int:
         return int(text)
     except ValueError:
         raise BadRequest(f'strconv.ParseInt: parsing "{text}": invalid syntax') from None
-
-
-def _truth(text: str | None) -> bool:
-    return text is not None and text.lower() not in {"false", "0"}
 
 
 def _list_causes(options: ListOptions) -> list[StatusCause]:
@@ -199,6 +194,6 @@ def _query_options(call: Call) -> Document:
         options["gracePeriodSeconds"] = _integer(query["gracePeriodSeconds"])
     if "propagationPolicy" in query:
         options["propagationPolicy"] = query["propagationPolicy"]
-    if query.get("orphanDependents"):
-        options["orphanDependents"] = _truth(query["orphanDependents"])
+    if "orphanDependents" in query:
+        options["orphanDependents"] = call.asks("orphanDependents")
     return options

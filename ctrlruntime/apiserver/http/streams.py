@@ -20,22 +20,22 @@ from ctrlruntime.apiserver.behaviour import log_of
 from ctrlruntime.apiserver.containers import Command, CommandError, Containers
 from ctrlruntime.apiserver.http.answers import headers_of
 from ctrlruntime.apiserver.http.calls import Call, ResourcePath
-from ctrlruntime.apiserver.http.logs import container_of, log_answer
+from ctrlruntime.apiserver.http.logs import container_of, log_answer, stamped, status_of
 from ctrlruntime.apiserver.registry import Registry, Resource
 from ctrlruntime.errors import BadRequest
+from ctrlruntime.log import get_logger
 from ctrlruntime.schema.trees import Document
 
+_log = get_logger("apiserver")
 _STDIN, _STDOUT, _STDERR, _ERROR, _RESIZE, _CLOSE = 0, 1, 2, 3, 4, 255
 _PROTOCOLS: Final = (
     "v5.channel.k8s.io", "v4.channel.k8s.io", "v3.channel.k8s.io", "v2.channel.k8s.io", "channel.k8s.io",
 )  # fmt: skip
 _WITH_STATUS: Final = frozenset({"v5.channel.k8s.io", "v4.channel.k8s.io"})
-_LONGEST_INPUT: Final = 1024
-"""Messages of standard input that wait for the command to read them; then the connection waits."""
 _LARGEST_MESSAGE: Final = 4 * 1024 * 1024
+"""Bytes. One message of standard input waits for the command to read it; then the connection waits."""
 _LOOK: Final = 10.0
 """Seconds between two looks whether the client of a log is still there."""
-_TRUE: Final = frozenset({"1", "true"})
 
 
 class Streams:
@@ -67,7 +67,7 @@ class Streams:
             async for text in self._added(
                 resource, target, container, seen, lambda: transport is None or transport.is_closing()
             ):
-                await response.write(text.encode())
+                await response.write(stamped(call, pod, container, text).encode())
             await response.write_eof()
         return response
 
@@ -120,7 +120,7 @@ class Streams:
         arguments = call.queries.get("command") or []
         if target.subresource == "exec" and not arguments:
             raise BadRequest("you must specify at least one command for the container")
-        if not any(call.query.get(name) in _TRUE for name in ("stdin", "stdout", "stderr")):
+        if not any(call.asks(name) for name in ("stdin", "stdout", "stderr")):
             raise BadRequest("you must specify at least 1 of stdin, stdout, stderr")
         if not _runs(pod, container):
             raise failures.plain_internal(f'unable to upgrade connection: container not found ("{container}")')
@@ -128,7 +128,7 @@ class Streams:
         if not socket.can_prepare(request).ok:
             raise BadRequest("Upgrade request required: the embedded API server streams over WebSocket")
         await socket.prepare(request)
-        session = _Session(socket, call)
+        session = _Session(socket, call, reads_input=target.subresource == "exec")
         try:
             with contextlib.suppress(ConnectionResetError):  # a client that goes away ends it
                 status = await self._serve(session, resource, target, pod, container, arguments)
@@ -155,7 +155,12 @@ class Streams:
         try:
             code = await session.unless_gone(self._containers.run(command))
         except CommandError as error:
-            return {**failures.internal(f"error executing command in container: {error}").status, "metadata": {}}
+            return _not_run(str(error))
+        except (ConnectionError, asyncio.CancelledError):
+            raise
+        except Exception as error:  # noqa: BLE001 - a defect of a function of `handle` is the answer of its command
+            _log.exception("command failed", pod=target.name, container=container, command=arguments)
+            return _not_run(f"{type(error).__name__}: {error}")
         return _SUCCESS if not code else _failed(code)
 
     async def _attach(
@@ -175,6 +180,10 @@ _T = TypeVar("_T")
 _SUCCESS: Final[Document] = {"metadata": {}, "status": "Success"}
 
 
+def _not_run(problem: str) -> Document:
+    return {**failures.internal(f"error executing command in container: {problem}").status, "metadata": {}}
+
+
 def _failed(code: int) -> Document:
     return {
         "metadata": {},
@@ -188,10 +197,12 @@ def _failed(code: int) -> Document:
 class _Session:
     """One WebSocket: the channels that the client asked for."""
 
-    def __init__(self, socket: web.WebSocketResponse, call: Call) -> None:
+    def __init__(self, socket: web.WebSocketResponse, call: Call, *, reads_input: bool) -> None:
+        """Input is dropped if nothing reads it: a simulated container that is attached to."""
         self._socket = socket
-        self._asked = {name for name in ("stdin", "stdout", "stderr", "tty") if call.query.get(name) in _TRUE}
-        self._input: asyncio.Queue[bytes | None] = asyncio.Queue(_LONGEST_INPUT)
+        self._asked = {name for name in ("stdin", "stdout", "stderr", "tty") if call.asks(name)}
+        self._takes_input = reads_input and "stdin" in self._asked
+        self._input: asyncio.Queue[bytes | None] = asyncio.Queue(1)
         self._gone = asyncio.Event()
         self._reader = asyncio.create_task(self._read())
 
@@ -219,10 +230,11 @@ class _Session:
         """Take messages until the client goes; sizes of the terminal are of no use here."""
         try:
             async for message in self._socket:
-                if message.type is not WSMsgType.BINARY or not message.data:
+                if message.type not in (WSMsgType.BINARY, WSMsgType.TEXT) or not message.data:
                     continue
-                channel, data = message.data[0], message.data[1:]
-                if channel == _STDIN and "stdin" in self._asked and data:
+                received = message.data.encode() if message.type is WSMsgType.TEXT else message.data
+                channel, data = received[0], received[1:]
+                if channel == _STDIN and self._takes_input and data:
                     await self._input.put(data)
                 elif channel == _CLOSE and data[:1] == bytes((_STDIN,)):  # of v5: no more of a channel
                     await self._input.put(None)
@@ -249,10 +261,7 @@ class _Session:
 
 
 def _runs(pod: Document, container: str) -> bool:
-    status: Document = pod.get("status") or {}
-    groups = ("initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses")
-    states = [one for group in groups for one in status.get(group) or () if one.get("name") == container]
-    return any((one.get("state") or {}).get("running") is not None for one in states)
+    return (status_of(pod, container).get("state") or {}).get("running") is not None
 
 
 __all__ = ["Streams"]

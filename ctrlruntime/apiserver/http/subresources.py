@@ -111,8 +111,10 @@ class Subresources:
             return
         shown: Document = {"kind": kind, "apiVersion": "v1"}
         for field, is_truth in _CONNECTION_FIELDS:
-            if field in call.query:
-                shown[field] = call.query[field] in {"1", "true"} if is_truth else call.query[field]
+            if is_truth and call.asks(field):
+                shown[field] = True
+            elif not is_truth and call.query.get(field):
+                shown[field] = call.query[field]
         if "command" in call.queries:
             shown["command"] = call.queries["command"]
         options = WriteOptions(user=call.user, warnings=call.warnings)

@@ -36,6 +36,7 @@ class Golden:
             by_file.setdefault(run.scenario.file, []).append(run)
         for file, some in by_file.items():
             path = self._folder / f"{file}.json"
+            path.parent.mkdir(exist_ok=True)
             path.touch()
             with path.open("r+") as handle:
                 fcntl.flock(handle, fcntl.LOCK_EX)  # two may record at once
