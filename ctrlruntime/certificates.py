@@ -6,18 +6,21 @@
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from ctrlruntime.errors import ConfigError
 
 if TYPE_CHECKING:
     from cryptography import x509
     from cryptography.hazmat.primitives.asymmetric import ec
+    from cryptography.hazmat.primitives.asymmetric.types import CertificatePublicKeyTypes
 
-__all__ = ["BACKDATED", "Authority", "KeyPair", "general_names", "make_authority"]
+__all__ = ["BACKDATED", "Authority", "KeyPair", "SigningRequest", "general_names", "make_authority"]
+
+_Validity: TypeAlias = tuple[datetime, datetime]
 
 BACKDATED = timedelta(hours=1)
 """The time by which the validity of a certificate starts earlier, for clocks that are behind."""
@@ -56,7 +59,11 @@ _PURPOSES: Final = {
     "microsoft sgc": "1.3.6.1.4.1.311.10.3.3",
     "netscape sgc": "2.16.840.1.113730.4.1",
 }
-"""Usages of a CertificateSigningRequest that are extended key usages (RFC 5280), by their object identifiers."""
+"""Usages of a CertificateSigningRequest that are extended key usages (RFC 5280), by their object identifiers, in Go's order."""
+
+_SINGLE: Final = ("2.5.4.3", "2.5.4.5")
+_SUBJECT: Final = ("2.5.4.6", "2.5.4.8", "2.5.4.7", "2.5.4.9", "2.5.4.17", "2.5.4.10", "2.5.4.11", *_SINGLE)
+"""Attributes of a subject: country to organizational unit, then those of which there is one, common name and serial number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +72,16 @@ class KeyPair:
 
     certificate: bytes = field(repr=False)
     key: bytes = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class SigningRequest:
+    """What a certificate signing request asks for."""
+
+    subject: x509.Name
+    public_key: CertificatePublicKeyTypes
+    names: tuple[x509.GeneralName, ...] = ()
+    """Its subject alternative names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,89 +107,60 @@ class Authority:
 
         It is valid from an hour before `now` until `lifetime` seconds after, by default as long as those of its authority.
         """
-        from cryptography import x509
-
         hosts = list(names)
-        alternatives = x509.SubjectAlternativeName(general_names(hosts))
-        validity = self._lifetime if lifetime is None else timedelta(seconds=lifetime)
-        return self._issue(hosts[0][:_COMMON_NAME], (), "server", alternatives, validity, now)
+        validity = _validity(self._lifetime if lifetime is None else timedelta(seconds=lifetime), now)
+        return self._issue(_name(hosts[0][:_COMMON_NAME], ()), "server auth", general_names(hosts), validity)
 
     def client(self, user: str, groups: Iterable[str] = ()) -> KeyPair:
         """Return a client pair that authenticates as `user` (common name) in `groups` (organisations)."""
-        return self._issue(user, tuple(groups), "client", None, self._lifetime, None)
+        return self._issue(_name(user, groups), "client auth", (), _validity(self._lifetime, None))
 
-    def sign(self, request: bytes, usages: Collection[str], *, lifetime: float, now: datetime) -> bytes:
-        """Return a certificate for a certificate signing request, both PEM.
+    def sign(self, asked: SigningRequest, usages: Collection[str], *, lifetime: float, now: datetime) -> bytes:
+        """Return a certificate for a request, in PEM.
 
         `usages` are those of a CertificateSigningRequest. The certificate is valid for `lifetime` seconds, at most until that of the
         authority ends. It is valid from five minutes before `now`, which a lifetime below eight hours does not include
         (PermissiveSigningPolicy in kube-controller-manager's pkg/controller/certificates/authority).
-
-        Raises: ValueError for a request that cannot be read.
         """
         from cryptography import x509
-        from cryptography.hazmat.primitives import hashes, serialization
+        from cryptography.hazmat.primitives import serialization
 
-        asked = x509.load_pem_x509_csr(request)
-        public_key: Any = asked.public_key()
         begin = now - _SIGNED_BACKDATED
         end = (begin if lifetime >= _LONG else now) + timedelta(seconds=lifetime)
-        builder = (
-            x509.CertificateBuilder()
-            .subject_name(asked.subject)
-            .issuer_name(self._certificate.subject)
-            .public_key(public_key)
-            .serial_number(x509.random_serial_number())
-            .not_valid_before(begin)
-            .not_valid_after(min(end, self._certificate.not_valid_after_utc))
-        )
-        flags = {_KEY_USAGES[usage] for usage in usages if usage in _KEY_USAGES}
-        if flags & {"encipher_only", "decipher_only"}:
-            flags.add("key_agreement")  # without it they mean nothing (RFC 5280, 4.2.1.3)
-        if flags:
-            names = dict.fromkeys(_KEY_USAGES.values())
-            builder = builder.add_extension(x509.KeyUsage(**{name: name in flags for name in names}), critical=True)
-        purposes = dict.fromkeys(_PURPOSES[usage] for usage in usages if usage in _PURPOSES)
-        if purposes:
-            found = x509.ExtendedKeyUsage([x509.ObjectIdentifier(one) for one in purposes])
-            builder = builder.add_extension(found, critical=False)
-        issuer = x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key())
-        builder = builder.add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
-        builder = builder.add_extension(issuer, critical=False)
-        for extension in asked.extensions:
-            if isinstance(extension.value, x509.SubjectAlternativeName):
-                builder = builder.add_extension(extension.value, critical=extension.critical)
-        return builder.sign(self._key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
+        validity = begin, min(end, self._certificate.not_valid_after_utc)
+        kinds = (x509.DNSName, x509.RFC822Name, x509.IPAddress, x509.UniformResourceIdentifier)
+        names = [name for kind in kinds for name in asked.names if isinstance(name, kind)]
+        certificate = self._certify(_go_name(asked.subject), asked.public_key, usages, names, validity)
+        return certificate.public_bytes(serialization.Encoding.PEM)
 
     def _issue(
-        self,
-        common_name: str,
-        organisations: tuple[str, ...],
-        usage: str,
-        alternatives: x509.SubjectAlternativeName | None,
-        validity: timedelta,
-        now: datetime | None,
+        self, subject: x509.Name, purpose: str, names: Sequence[x509.GeneralName], validity: _Validity
     ) -> KeyPair:
-        from cryptography import x509
-        from cryptography.hazmat.primitives import hashes
         from cryptography.hazmat.primitives.asymmetric import ec
-        from cryptography.x509.oid import ExtendedKeyUsageOID
 
         key = ec.generate_private_key(ec.SECP256R1())
-        purpose = ExtendedKeyUsageOID.SERVER_AUTH if usage == "server" else ExtendedKeyUsageOID.CLIENT_AUTH
-        builder = (
-            _builder(_name(common_name, organisations), self._certificate.subject, key.public_key(), validity, now)
-            .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
-            .add_extension(_key_usage(signs_certificates=False), critical=True)
-            .add_extension(x509.ExtendedKeyUsage([purpose]), critical=False)
-            .add_extension(
-                x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key()),
-                critical=False,
-            )
-        )
-        if alternatives is not None:
-            builder = builder.add_extension(alternatives, critical=False)
-        return _pair(builder.sign(self._key, hashes.SHA256()), key)
+        usages = ("digital signature", "key encipherment", purpose)
+        return _pair(self._certify(subject, key.public_key(), usages, names, validity), key)
+
+    def _certify(
+        self,
+        subject: x509.Name,
+        public_key: CertificatePublicKeyTypes,
+        usages: Collection[str],
+        names: Sequence[x509.GeneralName],
+        validity: _Validity,
+    ) -> x509.Certificate:
+        """Return a certificate with the extensions that Go's crypto/x509 gives to one of these usages and names."""
+        from cryptography import x509
+
+        extensions: list[tuple[x509.ExtensionType, bool]] = [
+            *_usage_extensions(usages),
+            (x509.BasicConstraints(ca=False, path_length=None), True),
+            (x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key()), False),
+        ]
+        if names:  # they are all that names the subject if that is empty (RFC 5280, 4.2.1.6)
+            extensions.append((x509.SubjectAlternativeName(names), not subject.rdns))
+        return _signed(subject, self._certificate.subject, public_key, validity, extensions, self._key)
 
 
 def make_authority(
@@ -189,7 +177,6 @@ def make_authority(
     """
     try:
         from cryptography import x509
-        from cryptography.hazmat.primitives import hashes
         from cryptography.hazmat.primitives.asymmetric import ec
     except ImportError as error:
         raise ConfigError(
@@ -199,14 +186,13 @@ def make_authority(
 
     key = ec.generate_private_key(ec.SECP256R1())
     name = _name(common_name[:_COMMON_NAME], ())
+    extensions = [
+        (x509.BasicConstraints(ca=True, path_length=None), True),
+        *_usage_extensions(("digital signature", "cert sign", "crl sign")),
+        (x509.SubjectKeyIdentifier.from_public_key(key.public_key()), False),
+    ]
     validity = timedelta(seconds=lifetime)
-    certificate = (
-        _builder(name, name, key.public_key(), validity, now)
-        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
-        .add_extension(_key_usage(signs_certificates=True), critical=True)
-        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
-        .sign(key, hashes.SHA256())
-    )
+    certificate = _signed(name, name, key.public_key(), _validity(validity, now), extensions, key)
     return Authority(_pair(certificate, key), certificate, key, validity)
 
 
@@ -239,41 +225,61 @@ def _general_name(host: str) -> x509.GeneralName:
         return x509.DNSName(host)
 
 
-def _builder(
-    subject: x509.Name,
-    issuer: x509.Name,
-    public_key: ec.EllipticCurvePublicKey,
-    lifetime: timedelta,
-    now: datetime | None,
-) -> x509.CertificateBuilder:
+def _go_name(subject: x509.Name) -> x509.Name:
+    """Return a subject as Go's crypto/x509/pkix writes it: the attributes that it knows, in its order, those of one type as one set."""
     from cryptography import x509
 
+    sets: list[x509.RelativeDistinguishedName] = []
+    for oid in _SUBJECT:
+        found = subject.get_attributes_for_oid(x509.ObjectIdentifier(oid))
+        if found:
+            chosen = found[-1:] if oid in _SINGLE else dict.fromkeys(found)
+            sets.append(x509.RelativeDistinguishedName(chosen))
+    return x509.Name(sets)
+
+
+def _validity(lifetime: timedelta, now: datetime | None) -> _Validity:
     moment = datetime.now(UTC) if now is None else now
-    return (
+    return moment - BACKDATED, moment + lifetime
+
+
+def _usage_extensions(usages: Collection[str]) -> Iterator[tuple[x509.ExtensionType, bool]]:
+    """Yield the extensions for usages of a CertificateSigningRequest, and whether they are critical."""
+    from cryptography import x509
+
+    flags = {_KEY_USAGES[usage] for usage in usages if usage in _KEY_USAGES}
+    if flags & {"encipher_only", "decipher_only"}:
+        flags.add("key_agreement")  # without it they mean nothing (RFC 5280, 4.2.1.3)
+    if flags:
+        yield x509.KeyUsage(**{name: name in flags for name in dict.fromkeys(_KEY_USAGES.values())}), True
+    purposes = dict.fromkeys(purpose for usage, purpose in _PURPOSES.items() if usage in usages)
+    if purposes:
+        yield x509.ExtendedKeyUsage([x509.ObjectIdentifier(purpose) for purpose in purposes]), False
+
+
+def _signed(
+    subject: x509.Name,
+    issuer: x509.Name,
+    public_key: CertificatePublicKeyTypes,
+    validity: _Validity,
+    extensions: Iterable[tuple[x509.ExtensionType, bool]],
+    key: ec.EllipticCurvePrivateKey,
+) -> x509.Certificate:
+    from cryptography import x509
+    from cryptography.hazmat.primitives import hashes
+
+    builder = (
         x509.CertificateBuilder()
         .subject_name(subject)
         .issuer_name(issuer)
         .public_key(public_key)
         .serial_number(x509.random_serial_number())
-        .not_valid_before(moment - BACKDATED)
-        .not_valid_after(moment + lifetime)
+        .not_valid_before(validity[0])
+        .not_valid_after(validity[1])
     )
-
-
-def _key_usage(*, signs_certificates: bool) -> x509.KeyUsage:
-    from cryptography import x509
-
-    return x509.KeyUsage(
-        digital_signature=True,
-        content_commitment=False,
-        key_encipherment=not signs_certificates,
-        data_encipherment=False,
-        key_agreement=False,
-        key_cert_sign=signs_certificates,
-        crl_sign=signs_certificates,
-        encipher_only=False,
-        decipher_only=False,
-    )
+    for extension, is_critical in extensions:
+        builder = builder.add_extension(extension, critical=is_critical)
+    return builder.sign(key, hashes.SHA256())
 
 
 def _pair(certificate: x509.Certificate, key: Any) -> KeyPair:

@@ -107,6 +107,17 @@ class Served(Protocol):
     def is_custom(self) -> bool: ...
 
 
+Decide: TypeAlias = Callable[[UserIdentity | None, Mapping[str, str]], tuple[bool, str]]
+"""Answers a question to the authorizer (`verb`, `group`, `resource`, `subresource`, `namespace`, `name`, or `path`): decision and reason.
+
+A `user` in it is who is asked about; otherwise that is the first argument, None for the server itself."""
+
+
+def allow_all(_user: UserIdentity | None, _asked: Mapping[str, str]) -> tuple[bool, str]:
+    """Decide as a server without authorization."""
+    return True, ""
+
+
 Operation: TypeAlias = Literal["CREATE", "UPDATE", "DELETE", "CONNECT"]
 
 
@@ -171,6 +182,8 @@ class AdmissionAttributes:
     """The CreateOptions, UpdateOptions or DeleteOptions as a webhook sees them."""
     warnings: list[str]
     """What the answer's Warning headers will say; admission appends."""
+    is_inside: bool = False
+    """By one of the server's own controllers: no plugin asks for its permissions."""
     last_steps: list[Callable[[], None]] = field(default_factory=list[Callable[[], None]])
     """Called in the step that stores the object, when nothing else can refuse it. They can: they raise APIStatusError."""
     reinvocation: Reinvocation = field(default_factory=Reinvocation)

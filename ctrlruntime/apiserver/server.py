@@ -28,7 +28,7 @@ from ctrlruntime.apiserver.containers import Containers
 from ctrlruntime.apiserver.discovery import Discovery
 from ctrlruntime.apiserver.faults import Faults
 from ctrlruntime.apiserver.http.application import BODY_LIMIT, Application
-from ctrlruntime.apiserver.interfaces import Admission, Controller
+from ctrlruntime.apiserver.interfaces import Admission, Controller, allow_all
 from ctrlruntime.apiserver.interfaces import UserIdentity as Caller
 from ctrlruntime.apiserver.options import ADMISSION_PLUGINS, Options, TokenUser
 from ctrlruntime.apiserver.registry import Registry, WriteOptions
@@ -39,7 +39,7 @@ from ctrlruntime.apiserver.server_keys import ServerKeys
 from ctrlruntime.apiserver.storage import Store
 from ctrlruntime.apiserver.storage.persistence import DataFile
 from ctrlruntime.apiserver.webhook_client import WebhookClient
-from ctrlruntime.certificates import KeyPair
+from ctrlruntime.certificates import KeyPair, SigningRequest
 from ctrlruntime.errors import ConfigError
 from ctrlruntime.log import get_logger
 from ctrlruntime.schema.trees import Document
@@ -299,9 +299,9 @@ class APIServer:
             raise ConfigError(f"cannot use the serving certificate and its key: {error}") from error
         return context
 
-    def _sign(self, request: bytes, usages: Collection[str], *, lifetime: float, now: datetime) -> bytes:
+    def _sign(self, asked: SigningRequest, usages: Collection[str], *, lifetime: float, now: datetime) -> bytes:
         self._trust_own_authority()
-        return self._keys.authority.sign(request, usages, lifetime=lifetime, now=now)
+        return self._keys.authority.sign(asked, usages, lifetime=lifetime, now=now)
 
     def _trust_own_authority(self) -> None:
         """Believe client certificates of our own authority. With a foreign serving pair it is not even made before somebody asks."""
@@ -356,7 +356,8 @@ class APIServer:
 
     def _admission_follows(self) -> None:
         acting = self.options.acting_admission
-        decide = self._decide if self.options.authorization == "rbac" else None
+        decide = self._decide if self.options.authorization == "rbac" else allow_all
+        self.registry.extensions.decide = decide
         webhooks = WebhookAdmission(
             self.registry,
             self._webhooks,
@@ -381,12 +382,12 @@ class APIServer:
         self.registry.extensions.admission = chain
 
     def _decide(self, user: Caller | None, asked: Mapping[str, str]) -> tuple[bool, str]:
-        """Answer what a condition of a webhook asks the authorizer."""
+        """Answer what a condition of a webhook or a plugin asks the authorizer (`interfaces.Decide`)."""
         parts = ("group", "resource", "subresource", "namespace", "name", "path")
         question = AuthorizationAttributes(
-            asked["verb"], **{part: asked[part] for part in parts}, is_resource=not asked["path"]
+            asked["verb"], **{part: asked.get(part, "") for part in parts}, is_resource=not asked.get("path")
         )
-        if account := asked["user"]:
+        if account := asked.get("user"):
             namespace = account.split(":")[2]
             groups = ("system:serviceaccounts", f"system:serviceaccounts:{namespace}")  # upstream asks with no more
             return self._rbac.allowed(User(account, groups), question)

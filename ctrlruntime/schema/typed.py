@@ -148,7 +148,8 @@ def _compile_field(field: Field) -> tuple[str, Reader, bool, Any]:
         return field.name, element, False, _ABSENT if field.omitempty else None
     if field.is_message:
         return field.name, element, *_struct_rules(field)
-    return field.name, element, field.omitempty, _ABSENT if field.omitempty else field.zero
+    zero = None if field.type == "bytes" else field.zero  # encoding/json writes a nil slice as null
+    return field.name, element, field.omitempty, _ABSENT if field.omitempty else zero
 
 
 def _struct_rules(field: Field) -> tuple[bool, Any]:

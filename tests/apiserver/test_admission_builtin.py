@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import base64
 from random import Random
 
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives.asymmetric import ed25519
+from cryptography.hazmat.primitives.serialization import Encoding
+from cryptography.x509.oid import NameOID
 
 from ctrlruntime.apiserver import Options, ServerThread
 from ctrlruntime.apiserver.admission.plugins.default_classes import DefaultClass
@@ -329,6 +334,7 @@ def test_pods_with_the_same_reasons_are_told_together():
 # In the server
 
 SPEC = {"containers": [{"name": "c", "image": "i"}]}
+REQUESTS = "/apis/certificates.k8s.io/v1/certificatesigningrequests"
 CLAIM = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
 
 
@@ -340,7 +346,16 @@ def test_plugins_that_are_off_do_nothing(make):
         "TaintNodesByCondition",
         "StorageObjectInUseProtection",
         "PodSecurity",
+        "CertificateSubjectRestriction",
     ]
+    key = ed25519.Ed25519PrivateKey.generate()
+    subject = x509.Name([x509.NameAttribute(NameOID.ORGANIZATION_NAME, "system:masters")])
+    asked = x509.CertificateSigningRequestBuilder().subject_name(subject).sign(key, None).public_bytes(Encoding.PEM)
+    request = {
+        "signerName": "kubernetes.io/kube-apiserver-client",
+        "usages": ["client auth"],
+        "request": base64.b64encode(asked).decode(),
+    }
     with ServerThread(Options(controllers=[], disabled_admission=off)) as thread:
         api = make.client(thread)
         labels = {f"{LABEL}enforce": "nothing"}
@@ -349,8 +364,10 @@ def test_plugins_that_are_off_do_nothing(make):
         made = api.made("/api/v1/namespaces/n/pods", {"metadata": {"name": "p"}, "spec": wanted})
         node = api.made("/api/v1/nodes", {"metadata": {"name": "n"}})
         claim = api.made("/api/v1/namespaces/n/persistentvolumeclaims", {"metadata": {"name": "c"}, "spec": CLAIM})
+        signing = api.made(REQUESTS, {"metadata": {"name": "masters"}, "spec": request})
         api.close()
 
+    assert signing["spec"]["signerName"] == request["signerName"]
     assert not made["spec"].keys() & {"tolerations", "priority", "preemptionPolicy"}
     assert "taints" not in node["spec"]
     assert "finalizers" not in claim["metadata"]

@@ -29,6 +29,9 @@ REFUSED = {
     "no usage": (CLIENT, "u", [], "digital signature", "missing required usage for client certificate: client auth"),
     "no node": (KUBELET, "u", [], "client auth", "subject organization is not system:nodes"),
     "no node's name": (KUBELET, "system:nodes/u", [], "client auth", "subject common name does not begin with system:node:"),
+    "no node's name and too few usages": (
+        KUBELET, "system:nodes/u", [], "client auth only", "subject common name does not begin with system:node:",
+    ),
     "a name": (KUBELET, "system:nodes/system:node:a", [DNS], "client auth", "DNS subjectAltNames are not allowed"),
     "no name": (SERVING, "system:nodes/system:node:a", [], "server auth", "DNS or IP subjectAltName is required"),
     "an address of mail": (SERVING, "system:nodes/system:node:a", [IP, EMAIL], "server auth", "Email subjectAltNames are not allowed"),
@@ -46,11 +49,11 @@ class Requests:
     async def create(
         self, signer: str, subject: str, names: list[Any], usages: list[str], **spec: Any
     ) -> ec.EllipticCurvePrivateKey:
-        """Create a request for `group/user` and approve it; return its key."""
-        group, _, user = subject.rpartition("/")
+        """Create a request for `group,group/user` and approve it; return its key."""
+        groups, _, user = subject.rpartition("/")
         key = ec.generate_private_key(ec.SECP256R1())
-        attributes = [x509.NameAttribute(NameOID.ORGANIZATION_NAME, group)] if group else []
-        attributes.append(x509.NameAttribute(NameOID.COMMON_NAME, user))
+        attributes = [x509.NameAttribute(NameOID.ORGANIZATION_NAME, group) for group in groups.split(",") if group]
+        attributes.insert(0, x509.NameAttribute(NameOID.COMMON_NAME, user))
         builder = x509.CertificateSigningRequestBuilder().subject_name(x509.Name(attributes))
         if names:
             builder = builder.add_extension(x509.SubjectAlternativeName(names), critical=False)
@@ -121,10 +124,22 @@ async def test_certificate_of_a_kubelet_has_its_names_and_usages(requests):
     ).days >= 364  # not longer than the authority
 
 
+async def test_subject_names_and_purposes_of_a_certificate_have_the_order_of_go(requests):
+    await requests.create(CLIENT, "ops,dev/jo", [URI, IP, EMAIL, DNS], ["client auth"])
+
+    certificate = x509.load_pem_x509_certificate(base64.b64decode((await requests.status())["certificate"]))
+
+    assert [[part.value for part in parts] for parts in certificate.subject.rdns] == [["dev", "ops"], ["jo"]]
+    names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName)
+    assert (list(names.value), names.critical) == ([DNS, EMAIL, IP, URI], False)
+
+
 @pytest.mark.parametrize("case", REFUSED)
 async def test_request_that_its_signer_refuses_has_failed(requests, case):
     signer, subject, names, usage, text = REFUSED[case]
-    usages = ["server auth"] if usage == "server auth only" else list(dict.fromkeys([usage, "digital signature"]))
+    usages = (
+        [usage.removesuffix(" only")] if usage.endswith(" only") else list(dict.fromkeys([usage, "digital signature"]))
+    )
     await requests.create(signer, subject, names, usages)
 
     failed = (await requests.status())["conditions"][-1]

@@ -16,7 +16,7 @@ import anyio
 
 from ctrlruntime.apiserver import failures
 from ctrlruntime.apiserver.admission.changes import Shown, shown_as
-from ctrlruntime.apiserver.admission.matching import Decide, Kinds, Matcher, names_of
+from ctrlruntime.apiserver.admission.matching import Kinds, Matcher, names_of
 from ctrlruntime.apiserver.admission.reviews import (
     Answer,
     ReviewError,
@@ -27,7 +27,7 @@ from ctrlruntime.apiserver.admission.reviews import (
     read_patch,
 )
 from ctrlruntime.apiserver.admission.webhooks import Webhook, Webhooks
-from ctrlruntime.apiserver.interfaces import AdmissionAttributes, Operation, Turns
+from ctrlruntime.apiserver.interfaces import AdmissionAttributes, Decide, Operation, Turns, allow_all
 from ctrlruntime.apiserver.registry.expressions import ExpressionError, all_hold
 from ctrlruntime.apiserver.registry.resources import Resource
 from ctrlruntime.apiserver.webhook_client import WebhookCallError, WebhookClient
@@ -48,16 +48,16 @@ class WebhookAdmission:
         *,
         mutates: bool = True,
         validates: bool = True,
-        decide: Decide | None = None,
+        decide: Decide = allow_all,
         rng: Random | None = None,
     ) -> None:
         """`mutates` and `validates` say which of the two kinds of configuration have an effect.
 
-        `decide` responds to conditions that check permissions; without it everything is allowed.
+        `decide` responds to conditions that check permissions.
         """
         self._kinds = kinds
         self._client = client
-        self._decide = decide or (lambda _user, _asked: (True, ""))
+        self._decide = decide
         self._rng = rng or Random()  # noqa: S311 - ids of reviews, not secrets
         self._webhooks = Webhooks(kinds.served_together, mutates=mutates, validates=validates)
         self._matcher = Matcher(kinds)

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol, TypeAlias
+from collections.abc import Sequence
+from typing import Any, Protocol
 
 from ctrlruntime.apiserver import failures
 from ctrlruntime.apiserver.admission.reviews import Names
 from ctrlruntime.apiserver.admission.webhooks import Match, Rule
-from ctrlruntime.apiserver.interfaces import NAMESPACES, AdmissionAttributes, UserIdentity
+from ctrlruntime.apiserver.interfaces import NAMESPACES, AdmissionAttributes
 from ctrlruntime.apiserver.registry.resources import Resource
 from ctrlruntime.apiserver.storage import Store
 from ctrlruntime.schema.trees import Document
-
-Decide: TypeAlias = Callable[[UserIdentity | None, Mapping[str, str]], tuple[bool, str]]
-"""What authorization says to a question of `expressions.May`; None is the server itself."""
 
 
 class Kinds(Protocol):
@@ -102,4 +99,4 @@ def has_own_kind(attributes: AdmissionAttributes) -> bool:
     return attributes.kind != (resource.group, resource.version, resource.kind)
 
 
-__all__ = ["Decide", "Kinds", "Matcher", "has_own_kind", "names_of"]
+__all__ = ["Kinds", "Matcher", "has_own_kind", "names_of"]

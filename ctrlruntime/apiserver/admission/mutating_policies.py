@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from ctrlruntime.apiserver.admission.changes import Shown
-from ctrlruntime.apiserver.admission.matching import Decide, Kinds
+from ctrlruntime.apiserver.admission.matching import Kinds
 from ctrlruntime.apiserver.admission.policies import Evaluation, PolicyTable, Selected, denied
 from ctrlruntime.apiserver.apply.merge import merge
 from ctrlruntime.apiserver.apply.types import Type
 from ctrlruntime.apiserver.apply.validation import problems
-from ctrlruntime.apiserver.interfaces import AdmissionAttributes, Operation, Turns
+from ctrlruntime.apiserver.interfaces import AdmissionAttributes, Decide, Operation, Turns, allow_all
 from ctrlruntime.apiserver.patch import json_patch
 from ctrlruntime.apiserver.registry.admission_policy_validation import mutation_scope_of
 from ctrlruntime.apiserver.registry.expressions import ExpressionError, evaluate
@@ -39,7 +39,7 @@ class MutatingPolicies:
         kinds: Kinds,
         type_of: Callable[[Resource], Type],
         *,
-        decide: Decide | None = None,
+        decide: Decide = allow_all,
     ) -> None:
         """`type_of` says how the fields of a kind merge; `decide` answers expressions that check permissions."""
         self._type_of = type_of

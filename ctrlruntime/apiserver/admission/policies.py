@@ -14,10 +14,10 @@ from typing import Generic, TypeVar
 from ctrlruntime.apiserver import failures
 from ctrlruntime.apiserver.admission.changes import shown_as
 from ctrlruntime.apiserver.admission.following import GROUP, POLICIES, follow
-from ctrlruntime.apiserver.admission.matching import Decide, Kinds, Matcher, names_of
+from ctrlruntime.apiserver.admission.matching import Kinds, Matcher, names_of
 from ctrlruntime.apiserver.admission.reviews import make_request
 from ctrlruntime.apiserver.admission.webhooks import Match, read_match
-from ctrlruntime.apiserver.interfaces import NAMESPACES, AdmissionAttributes, Operation
+from ctrlruntime.apiserver.interfaces import NAMESPACES, AdmissionAttributes, Decide, Operation
 from ctrlruntime.apiserver.registry.expressions import May, Scope, Variables, all_hold
 from ctrlruntime.apiserver.registry.resources import Resource
 from ctrlruntime.apiserver.storage import Key, Store
@@ -111,17 +111,14 @@ class PolicyTable(Generic[_Part]):
         plural: str,
         read_scope: Callable[[Document], Scope],
         read_parts: Callable[[Document], Iterator[_Part]],
-        decide: Decide | None,
+        decide: Decide,
     ) -> None:
-        """`read_scope` and `read_parts` take a spec: what its expressions can name, its validations or mutations.
-
-        Without `decide` everything is allowed.
-        """
+        """`read_scope` and `read_parts` take a spec: what its expressions can name, its validations or mutations."""
         self._kinds = kinds
         self._plural = plural
         self._read_scope = read_scope
         self._read_parts = read_parts
-        self._decide = decide or (lambda _user, _asked: (True, ""))
+        self._decide = decide
         self._matcher = Matcher(kinds)
         self._policies: dict[Key, Policy[_Part]] = {}
         self._bindings: dict[Key, Binding] = {}

@@ -6,9 +6,9 @@ from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
 
 from ctrlruntime.apiserver.admission.changes import shown_as
-from ctrlruntime.apiserver.admission.matching import Decide, Kinds
+from ctrlruntime.apiserver.admission.matching import Kinds
 from ctrlruntime.apiserver.admission.policies import Evaluation, Policy, PolicyTable, Selected, denied
-from ctrlruntime.apiserver.interfaces import AdmissionAttributes, Operation
+from ctrlruntime.apiserver.interfaces import AdmissionAttributes, Decide, Operation, allow_all
 from ctrlruntime.apiserver.registry.admission_policy_validation import scope_of
 from ctrlruntime.apiserver.registry.expressions import ExpressionError, evaluate
 from ctrlruntime.errors import APIStatusError
@@ -39,9 +39,9 @@ class ValidatingPolicies:
         self,
         kinds: Kinds,
         *,
-        decide: Decide | None = None,
+        decide: Decide = allow_all,
     ) -> None:
-        """`decide` answers expressions that check permissions; without it everything is allowed."""
+        """`decide` answers expressions that check permissions."""
         self._table = PolicyTable(kinds, "validatingadmissionpolicies", scope_of, _validations, decide)
 
     def follow(self) -> None:

@@ -10,6 +10,8 @@ from typing import Final, Protocol
 from ctrlruntime.apiserver.controllers.keyed import Key, keys_of
 from ctrlruntime.apiserver.controllers.objects import Now, condition, is_true, own_key, timestamp, write_status
 from ctrlruntime.apiserver.interfaces import API
+from ctrlruntime.apiserver.registry.pem import read_request
+from ctrlruntime.certificates import SigningRequest
 from ctrlruntime.schema.trees import Document
 
 _GROUP, _PLURAL = "certificates.k8s.io", "certificatesigningrequests"
@@ -23,8 +25,8 @@ _ORDER: Final = ("DNS", "Email", "IP", "URI")
 
 
 class Sign(Protocol):
-    def __call__(self, request: bytes, usages: Collection[str], *, lifetime: float, now: datetime) -> bytes:
-        """Return the certificate for a request, both PEM. Raises: ValueError for a request that cannot be read."""
+    def __call__(self, asked: SigningRequest, usages: Collection[str], *, lifetime: float, now: datetime) -> bytes:
+        """Return the certificate for a request, in PEM."""
         ...
 
 
@@ -45,55 +47,53 @@ class RequestSigning:
         status: Document = found.get("status") or {}
         if status.get("certificate") or not is_true(found, "Approved") or condition(found, "Failed") is not None:
             return None
-        now, spec = self._now(), found["spec"]
-        request, usages = base64.b64decode(spec["request"]), spec.get("usages") or []
-        problem = _problem(spec["signerName"], request, usages)
+        spec: Document = found["spec"]
+        now, usages = self._now(), spec.get("usages") or []
+        asked = read_request(base64.b64decode(spec["request"]))  # the validation has refused what cannot be read
+        problem = _problem(spec["signerName"], asked, usages)
         if problem:
             failed = {"type": "Failed", "status": "True", "reason": "SignerValidationFailure", "message": problem}
             failed["lastUpdateTime"] = timestamp(now)
             status = {**status, "conditions": [*(status.get("conditions") or ()), failed]}
         else:
             lifetime = min(float(spec.get("expirationSeconds") or _YEAR), _YEAR)
-            certificate = self._sign(request, usages, lifetime=lifetime, now=now)
+            certificate = self._sign(asked, usages, lifetime=lifetime, now=now)
             status = {**status, "certificate": base64.b64encode(certificate).decode()}
         await write_status(api, _GROUP, _PLURAL, found, status)
         return None
 
 
-def _problem(signer: str, request: bytes, usages: Sequence[str]) -> str:
+def _problem(signer: str, asked: SigningRequest, usages: Sequence[str]) -> str:
     """Return why a signer refuses a request, as kube-controller-manager says it; empty when it signs."""
     if signer == "kubernetes.io/kube-apiserver-client":
         other = next((usage for usage in usages if usage not in {*_OPTIONAL, "client auth"}), None)
         if other is not None:
             return f"invalid usage for client certificate: {other}"
         return "" if "client auth" in usages else "missing required usage for client certificate: client auth"
-    return _kubelet_problem(request, usages, is_client=signer == "kubernetes.io/kube-apiserver-client-kubelet")
+    return _kubelet_problem(asked, usages, is_client=signer == "kubernetes.io/kube-apiserver-client-kubelet")
 
 
-def _kubelet_problem(request: bytes, usages: Sequence[str], *, is_client: bool) -> str:
-    """As ValidateKubeletServingCSR and ValidateKubeletClientCSR in pkg/apis/certificates/helpers.go."""
-    from cryptography import x509
+def _kubelet_problem(asked: SigningRequest, usages: Sequence[str], *, is_client: bool) -> str:
+    """As ValidateKubeletServingCSR and ValidateKubeletClientCSR in pkg/apis/certificates/helpers.go, in their order."""
     from cryptography.x509.oid import NameOID
 
-    asked = x509.load_pem_x509_csr(request)
-    names = [one for extension in asked.extensions if isinstance(extension.value, x509.SubjectAlternativeName)
-             for one in extension.value]  # fmt: skip
-    given = {text for kind, text in _ALTERNATIVES.items() if any(type(name).__name__ == kind for name in names)}
+    given = {text for kind, text in _ALTERNATIVES.items() if any(type(name).__name__ == kind for name in asked.names)}
     purpose = "client auth" if is_client else "server auth"
     groups, users = (asked.subject.get_attributes_for_oid(o) for o in (NameOID.ORGANIZATION_NAME, NameOID.COMMON_NAME))
     allowed = set[str]() if is_client else {"DNS", "IP"}
+    of_usages = (
+        set(usages) in ({*_OPTIONAL, purpose}, {"digital signature", purpose}),
+        f"usages did not match [{' '.join(sorted({*_OPTIONAL, purpose}))}]",
+    )
+    of_user = (
+        bool(users) and str(users[-1].value).startswith("system:node:"),
+        "subject common name does not begin with system:node:",
+    )
     checks = (
         ([name.value for name in groups] == ["system:nodes"], "subject organization is not system:nodes"),
         (is_client or bool(given & allowed), "DNS or IP subjectAltName is required"),
         *((kind in allowed or kind not in given, f"{kind} subjectAltNames are not allowed") for kind in _ORDER),
-        (
-            set(usages) in ({*_OPTIONAL, purpose}, {"digital signature", purpose}),
-            f"usages did not match [{' '.join(sorted({*_OPTIONAL, purpose}))}]",
-        ),
-        (
-            bool(users) and str(users[-1].value).startswith("system:node:"),
-            "subject common name does not begin with system:node:",
-        ),
+        *((of_user, of_usages) if is_client else (of_usages, of_user)),
     )
     return next((text for is_met, text in checks if not is_met), "")
 

@@ -99,6 +99,7 @@ def _attributes(pending: Pending) -> AdmissionAttributes:
         dry_run=options.dry_run,
         options=options.document("CreateOptions" if old is None else "UpdateOptions"),
         warnings=options.warnings,
+        is_inside=options.is_inside,
         last_steps=pending.last_steps,
     )
 

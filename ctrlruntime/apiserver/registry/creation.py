@@ -68,8 +68,6 @@ class Creation:
             if "ServiceAccount" in self._extensions.plugins:
                 confirm_account(document, self._api)
             assign(resource.group, resource.kind, document, self._api, self._extensions.plugins)
-        if resource.stored_as == signing_requests.REQUESTS and options.user is not None:
-            signing_requests.stamp(document, options.user)
         return Pending(resource, strategy, self._store.table(*resource.stored_as), options, document)
 
     def complete(self, pending: Pending) -> None:
@@ -81,6 +79,8 @@ class Creation:
             metadata["name"] = self._free_name(pending.table, metadata)
         uid = str(uuid.UUID(int=self._rng.getrandbits(128), version=4))
         prepare_create(resource, pending.strategy, document, uid=uid, moment=timestamp(self._now()))
+        if resource.stored_as == signing_requests.REQUESTS and pending.options.user is not None:
+            signing_requests.stamp(document, pending.options.user)
         is_pod = not resource.is_custom and resource.stored_as == PODS
         if is_pod:
             merge_label_keys(document)

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
-from ctrlruntime.apiserver.interfaces import Admission, Change, FieldTracker, Operation
+from ctrlruntime.apiserver.interfaces import Admission, Change, Decide, FieldTracker, Operation, allow_all
 from ctrlruntime.apiserver.options import ACTING_PLUGINS
 from ctrlruntime.apiserver.registry.resources import Resource
 from ctrlruntime.apiserver.registry.services import ServiceAddresses
@@ -34,6 +34,8 @@ class WriteExtensions:
     )
     """Called for every change, with group and plural."""
     admission: Admission | None = None
+    decide: Decide = allow_all
+    """The authorizer, for admission plugins that check permissions."""
     escalation_check: EscalationCheck | None = None
     fields: FieldTracker | None = None
     plugins: frozenset[str] = ACTING_PLUGINS

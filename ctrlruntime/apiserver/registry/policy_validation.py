@@ -1,17 +1,14 @@
-"""Validation of RBAC, budgets, autoscalers, priorities, leases, events and requests for certificates, with
-kube-apiserver's words.
-"""
+"""Validation of RBAC, budgets, autoscalers, priorities, leases, events and API services, with kube-apiserver's words."""
 
 from __future__ import annotations
 
 import base64
-import binascii
-from collections.abc import Iterator, Sequence
-from typing import Any, Final
+from collections.abc import Iterator
+from typing import Final
 
 from ctrlruntime.apiserver.registry.pod_resources import resource_name_causes
 from ctrlruntime.errors import StatusCause
-from ctrlruntime.field_errors import duplicate, forbidden_field, invalid_value, not_supported, required
+from ctrlruntime.field_errors import forbidden_field, invalid_value, not_supported, required
 from ctrlruntime.schema.metadata import segment_causes
 from ctrlruntime.schema.quantity import parse
 from ctrlruntime.schema.trees import Document
@@ -50,12 +47,6 @@ _EVENT_FIXED: Final = (
     "type",
     "eventTime",
 )
-_USAGES: Final = (
-    "any", "cert sign", "client auth", "code signing", "content commitment", "crl sign", "data encipherment",
-    "decipher only", "digital signature", "email protection", "encipher only", "ipsec end system", "ipsec tunnel",
-    "ipsec user", "key agreement", "key encipherment", "microsoft sgc", "netscape sgc", "ocsp signing", "s/mime",
-    "server auth", "signing", "timestamping",
-)  # fmt: skip
 _METRICS: Final = {
     "Object": "object",
     "External": "external",
@@ -366,45 +357,7 @@ def _subject_causes(subject: Document, path: str, *, is_namespaced: bool) -> Ite
         yield not_supported(f"{path}.kind", kind or "", ("ServiceAccount", "User", "Group"))
 
 
-# --- certificates and the rest
-
-
-def signing_request_causes(document: Document, old: Document | None) -> Iterator[StatusCause]:
-    spec = spec_of(document)
-    if old is not None:
-        return
-    if b"-----BEGIN CERTIFICATE REQUEST-----" not in _decoded(spec.get("request") or ""):
-        yield invalid_value("spec.request", spec.get("request") or None, "PEM block type must be CERTIFICATE REQUEST")
-    yield from _usage_causes(spec.get("usages") or [])
-    signer = spec.get("signerName", "")
-    if not signer:
-        yield required("spec.signerName")
-    elif "/" not in signer:
-        text = "must be a fully qualified domain and path of the form 'example.com/signer-name'"
-        yield invalid_value("spec.signerName", signer, text)
-    elif signer == "kubernetes.io/legacy-unknown":
-        yield invalid_value("spec.signerName", signer, "the legacy signerName is not allowed via this API version")
-    seconds = spec.get("expirationSeconds")
-    if seconds is not None and seconds < 600:
-        text = "may not specify a duration less than 600 seconds (10 minutes)"
-        yield invalid_value("spec.expirationSeconds", seconds, text)
-
-
-def _usage_causes(usages: Sequence[Any]) -> Iterator[StatusCause]:
-    if not usages:
-        yield required("spec.usages")
-    for index, usage in enumerate(usages):
-        yield from choice_causes(usage, f"spec.usages[{index}]", _USAGES)
-    for index, usage in enumerate(usages):
-        if usage in usages[:index]:
-            yield duplicate(f"spec.usages[{index}]", usage)
-
-
-def _decoded(text: str) -> bytes:
-    try:
-        return base64.b64decode(text)
-    except (binascii.Error, ValueError):
-        return b""
+# --- API services
 
 
 def api_service_causes(document: Document, _: Document | None) -> Iterator[StatusCause]:

@@ -192,7 +192,7 @@ _RULES: Final[Mapping[tuple[str, str], _Rule]] = {
     (_ADMISSION, "ValidatingAdmissionPolicy"): admission_policies.validating_policy_causes,
     (_ADMISSION, "ValidatingAdmissionPolicyBinding"): admission_policies.validating_binding_causes,
     (_ADMISSION, "ValidatingWebhookConfiguration"): webhook_causes,
-    (_CERTIFICATES, "CertificateSigningRequest"): policy.signing_request_causes,
+    (_CERTIFICATES, "CertificateSigningRequest"): signing_requests.creation_causes,
     (_FLOWCONTROL, "FlowSchema"): flow.flow_schema_causes,
     (_FLOWCONTROL, "PriorityLevelConfiguration"): flow.priority_level_causes,
     (policy.RBAC, "ClusterRole"): policy.role_causes,

@@ -1,7 +1,12 @@
-"""The admission plugins that kube-apiserver has built in, one in each file."""
+"""The admission plugins that kube-apiserver has built in."""
 
 from __future__ import annotations
 
+from ctrlruntime.apiserver.admission.plugins.certificates import (
+    CertificateApproval,
+    CertificateSigning,
+    CertificateSubjectRestriction,
+)
 from ctrlruntime.apiserver.admission.plugins.claim_resize import PersistentVolumeClaimResize
 from ctrlruntime.apiserver.admission.plugins.default_ingress_class import DefaultIngressClass
 from ctrlruntime.apiserver.admission.plugins.default_storage_class import DefaultStorageClass
@@ -19,6 +24,9 @@ PLUGINS: dict[str, type[Plugin]] = {
         DefaultStorageClass,
         StorageObjectInUseProtection,
         PersistentVolumeClaimResize,
+        CertificateApproval,
+        CertificateSigning,
+        CertificateSubjectRestriction,
         DefaultIngressClass,
         ResourceQuota,
     )
