@@ -21,7 +21,7 @@ _NEEDS = {"controllers", "nodes", "kubectl", "alone"}
 _SCENARIO_KEYS = {"id", "title", "priority", "tags", "needs", "tolerances", "crds", "hooks", "cases", "with", "steps"}
 _STEP_KEYS = {
     "do": {"body", "yaml", "text", "base64", "type", "accept", "headers", "as", "token", "certificate", "times", "quiet", "pick", "drop",
-           "capture", "order", "raw"},
+           "capture", "order", "raw", "unordered"},
     "watch": {"from", "accept", "headers", "as", "token"},
     "collect": {"until", "pick", "drop", "unordered"},
     "wait": {"until", "quiet", "pick", "drop", "capture", "seconds"},

@@ -195,11 +195,11 @@ class _Play:
         }
 
     def _choice(self, step: Mapping[str, Any]) -> Any:
-        """Return `pick` and `drop` in the names that the normalised answer has."""
+        """Return `pick` and `drop` in the names that the normalised answer has, and `unordered`."""
         choice = {key: substitute(step[key], self._variables) for key in ("pick", "drop") if key in step}
         for text, name in self._own().items():
             choice = {key: [path.replace(text, name) for path in paths] for key, paths in choice.items()}
-        return choice
+        return {**choice, "unordered": True} if "do" in step and step.get("unordered") else choice
 
     async def _step(self, step: Mapping[str, Any]) -> Any:
         kinds: dict[str, Callable[[dict[str, Any]], Awaitable[Any]]] = {
@@ -537,6 +537,8 @@ def _chosen(body: Any, step: Mapping[str, Any]) -> Any:
     body = json.loads(json.dumps(body))
     for path in step.get("drop") or ():
         drop_path(body, path)
+    if step.get("unordered"):
+        _sort_causes(body)
     if "pick" in step:
         # A failure is worth seeing whole.
         if body.get("kind") == "Status" and body.get("status") == "Failure":
@@ -545,6 +547,14 @@ def _chosen(body: Any, step: Mapping[str, Any]) -> Any:
             return {path: body.get(path, read_path(body, path)) for path in step["pick"]}
         return {path: read_path(body, path) for path in step["pick"]}
     return body
+
+
+def _sort_causes(body: dict[str, Any]) -> None:
+    """Sort the causes of a failure, and the words of its message, which lists them too."""
+    causes = (body.get("details") or {}).get("causes")
+    if causes:
+        causes.sort(key=lambda cause: json.dumps(cause, sort_keys=True))
+        body["message"] = sorted(word.strip("[],") for word in body["message"].split())
 
 
 def _orders(body: Any) -> Any:
