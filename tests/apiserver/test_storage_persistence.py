@@ -70,11 +70,11 @@ def test_notes_without_a_loop_are_kept_too(tmp_path):
     assert left_in(tmp_path / "data")[0] == {A: (5, b"{1}")}
 
 
-def test_flush_waits_until_it_is_in_the_file(tmp_path):
+async def test_what_is_committed_is_in_the_file(tmp_path):
     file = DataFile(tmp_path / "data")
     file.note(A, 5, b"{1}")
 
-    assert file.flush()
+    await file.committed()
     copy = tmp_path / "copy"
     for suffix in ("", "-wal"):
         copy.with_name(copy.name + suffix).write_bytes((tmp_path / f"data{suffix}").read_bytes())
@@ -82,10 +82,10 @@ def test_flush_waits_until_it_is_in_the_file(tmp_path):
     assert left_in(copy)[0] == {A: (5, b"{1}")}
 
 
-def test_the_revision_never_goes_back(tmp_path):
+async def test_the_revision_never_goes_back(tmp_path):
     file = DataFile(tmp_path / "data")
     file.note(A, 50, b"{1}")
-    file.flush()
+    await file.committed()
     file.note(B, 7, b"{2}")
     file.close()
 
@@ -103,10 +103,10 @@ def test_values_are_remembered(tmp_path):
     file.close()
 
 
-def test_after_a_clean_end_there_is_one_file_and_only_its_owner_reads_it(tmp_path):
+async def test_after_a_clean_end_there_is_one_file_and_only_its_owner_reads_it(tmp_path):
     file = DataFile(tmp_path / "data")
     file.note(A, 5, b"{1}")
-    file.flush()
+    await file.committed()
     modes = {path.name: path.stat().st_mode & 0o777 for path in tmp_path.iterdir()}
     file.close()
 
@@ -156,6 +156,41 @@ def test_closing_twice_does_nothing(tmp_path):
     assert left_in(tmp_path / "data") == ({}, 0)
 
 
+async def test_after_the_end_what_was_committed_is_confirmed_and_a_new_write_is_an_error(tmp_path):
+    file = DataFile(tmp_path / "data")
+    file.note(A, 5, b"{1}")
+    file.close()
+
+    async with asyncio.timeout(LONGEST_WAIT):
+        await file.committed()
+        file.note(B, 6, b"{2}")
+        with pytest.raises(OSError, match=r"cannot write the data file .*: it is closed"):
+            await file.committed()
+    assert set(left_in(tmp_path / "data")[0]) == {A}
+
+
+async def test_writes_that_could_not_be_saved_are_an_error_after_the_end_too(tmp_path):
+    file = DataFile(tmp_path / "data")
+    file._connection.execute("PRAGMA max_page_count = 5")
+    file.note(A, 5, b"x" * 100_000)
+    with pytest.raises(ConfigError):
+        file.close()
+
+    async with asyncio.timeout(LONGEST_WAIT):
+        with pytest.raises(OSError, match="it is closed"):
+            await file.committed()
+
+
+async def test_a_write_after_the_end_starts_no_thread(tmp_path):
+    file = DataFile(tmp_path / "data")
+    file.close()
+    file.note(A, 5, b"{1}")
+
+    assert "ctrlruntime-data" not in {thread.name for thread in threading.enumerate()}
+    with pytest.raises(OSError, match="it is closed"):
+        await file.committed()
+
+
 def test_no_thread_stays(tmp_path):
     DataFile(tmp_path / "data").close()
 
@@ -171,7 +206,7 @@ async def main():
         file.note(("", "configmaps", "default", f"n{number}"), number + 1, b"x" * 1000)
         file.note(("", "secrets", "default", f"n{number}"), number + 1, b"x" * 1000)
         await asyncio.sleep(0)
-    file.flush()
+    await file.committed()
     for number in range(100, 5000):
         file.note(("", "configmaps", "default", f"n{number}"), number + 1, b"x" * 1000)
         file.note(("", "secrets", "default", f"n{number}"), number + 1, b"x" * 1000)
@@ -183,7 +218,7 @@ asyncio.run(main())
 """
 
 
-def test_a_killed_process_leaves_whole_turns_and_what_was_flushed(tmp_path):
+def test_a_killed_process_leaves_whole_turns_and_what_was_committed(tmp_path):
     with subprocess.Popen([sys.executable, "-c", CHILD, str(tmp_path / "data")], stdout=subprocess.PIPE) as process:
         process.stdout.readline()
         process.send_signal(signal.SIGKILL)
@@ -290,7 +325,6 @@ def test_a_folder_that_cannot_be_written_to_is_refused(tmp_path):
 def test_writes_that_cannot_be_saved_are_said_at_the_end(tmp_path, monkeypatch):
     path = tmp_path / "data"
     file = DataFile(path)
-    file.flush()
     file._connection.execute("PRAGMA max_page_count = 5")
     file.note(A, 5, b"x" * 100_000)
 

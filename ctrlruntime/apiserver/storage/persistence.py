@@ -17,10 +17,8 @@ import queue
 import sqlite3
 import stat
 import threading
-import time
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Final, TypeAlias
 
@@ -124,7 +122,7 @@ class DataFile:
     # What this run writes
 
     def note(self, name: Name, revision: int, body: bytes | None) -> None:
-        """Keep the new state of an object; None as body: it is gone."""
+        """Keep the new state of an object; None as body: it is gone. After `close` nothing is kept, and `committed` says so."""
         turn = self._turn
         if not turn:
             self._begin_turn()
@@ -136,31 +134,23 @@ class DataFile:
         return self._failure
 
     async def committed(self) -> None:
-        """Return when everything noted so far is in the file. Raises: OSError when it cannot be written; it is tried again later."""
+        """Return when everything noted so far is in the file. Raises: OSError when it cannot be written; it is tried again until `close`."""
         self._hand_over()
         if self._taken == self._handed:
             return
+        if self._closing.is_set():  # the thread has ended
+            raise OSError(f"cannot write the data file {self.path}: it is closed")
         loop = asyncio.get_running_loop()
         done: asyncio.Future[Exception | None] = loop.create_future()
 
         def tell(failure: Exception | None) -> None:
-            loop.call_soon_threadsafe(_settle, done, failure)
+            with contextlib.suppress(RuntimeError):  # the loop has ended: nothing waits any more
+                loop.call_soon_threadsafe(_settle, done, failure)
 
         self._queue.put(tell)
         failure = await done
         if failure is not None:
             raise OSError(f"cannot write the data file {self.path}: {failure}")
-
-    def flush(self, timeout: float = 10.0) -> bool:
-        """Wait until everything noted so far is in the file; tell whether it was within `timeout` seconds. Blocks."""
-        self._hand_over()
-        end = time.monotonic() + timeout
-        while self._taken != self._handed:
-            tried = threading.Event()
-            self._queue.put(partial(_set, tried))
-            if not tried.wait(max(0.0, end - time.monotonic())):
-                return False
-        return True
 
     def close(self, revision: int = 0) -> None:
         """Write what is left and close the file; `revision` is the counter's last value.
@@ -184,12 +174,12 @@ class DataFile:
 
     def _begin_turn(self) -> None:
         """See to it that the turn of the loop that begins here is handed over as a whole."""
-        if self._thread is None:
+        if self._thread is None and not self._closing.is_set():
             self._thread = threading.Thread(target=self._run, name="ctrlruntime-data", daemon=True)
             self._thread.start()
         try:
             asyncio.get_running_loop().call_soon(self._hand_over)
-        except RuntimeError:  # no loop: `flush` and `close` hand over
+        except RuntimeError:  # no loop: `close` hands over
             return
 
     def _hand_over(self) -> None:
@@ -359,10 +349,6 @@ class DataFile:
                 yield
         except sqlite3.Error as error:
             raise self._refused(error) from error
-
-
-def _set(tried: threading.Event, _failure: Exception | None) -> None:
-    tried.set()
 
 
 def _settle(done: asyncio.Future[Exception | None], failure: Exception | None) -> None:
