@@ -52,8 +52,8 @@ class API(Protocol):
         """Yield the present objects as ADDED, then every change, in order, until the server stops."""
         ...
 
-    def watch_all(self) -> AsyncIterator[tuple[str, str, Change]]:
-        """Yield (group, plural, change) of every write to any resource, the present objects first."""
+    def watch_all(self, *, with_present: bool = True) -> AsyncIterator[tuple[str, str, Change]]:
+        """Yield (group, plural, change) of every write to any resource, the present objects first if they are wanted."""
         ...
 
     async def create(self, group: str, resource: str, namespace: str, document: Document) -> Document: ...

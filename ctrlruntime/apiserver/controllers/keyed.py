@@ -39,13 +39,17 @@ class Reconciler(Protocol):
 async def keys_of(changes: AsyncIterator[Change], keys: Callable[[Change], Iterable[Key]]) -> AsyncIterator[Key]:
     """Yield the keys that each change concerns; an object that cannot be mapped is logged and passed over."""
     async for change in changes:
-        try:
-            found = list(keys(change))
-        except Exception:  # noqa: BLE001 - one odd object must not end the watch
-            _log.exception("cannot decode change", name=change.object.get("metadata", {}).get("name"))
-            continue
-        for key in found:
+        for key in keys_in(change, keys):
             yield key
+
+
+def keys_in(change: Change, keys: Callable[[Change], Iterable[Key]]) -> list[Key]:
+    """Return the keys that one change concerns, as `keys_of` does."""
+    try:
+        return list(keys(change))
+    except Exception:  # noqa: BLE001 - one odd object must not end the watch
+        _log.exception("cannot decode change", name=change.object.get("metadata", {}).get("name"))
+        return []
 
 
 class KeyedController:

@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+from collections import defaultdict
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from functools import partial
 from typing import Final
 
-from ctrlruntime.apiserver.admission.plugins.quota_usage import IGNORED, Name, evaluator_of, kinds_of, total_usage
-from ctrlruntime.apiserver.controllers.keyed import Key, keys_of
+from ctrlruntime.apiserver.admission.plugins.quota_usage import (
+    IGNORED,
+    Name,
+    evaluator_of,
+    is_in_scope,
+    kinds_of,
+    total_usage,
+)
+from ctrlruntime.apiserver.controllers.keyed import Key, keys_in, keys_of
 from ctrlruntime.apiserver.controllers.objects import key_of
 from ctrlruntime.apiserver.interfaces import API, Change
 from ctrlruntime.schema.quantity import parse
@@ -24,7 +33,7 @@ class ResourceQuotas:
 
     def __init__(self, now: Callable[[], float]) -> None:
         self._now = now
-        self._quotas: dict[str, set[Key]] = {}
+        self._quotas: defaultdict[str, dict[Key, Document]] = defaultdict(dict)
         """By namespace."""
         self._is_needed = asyncio.Event()
 
@@ -48,29 +57,45 @@ class ResourceQuotas:
 
     def _changed(self, change: Change) -> Iterable[Key]:
         key = key_of(change.object)
-        keys = self._quotas.setdefault(key[0], set())
         if change.type == "DELETED":
-            keys.discard(key)
+            self._quotas[key[0]].pop(key, None)
+            if not self._quotas[key[0]]:
+                del self._quotas[key[0]]
             return
-        keys.add(key)
+        self._quotas[key[0]][key] = change.object
         self._is_needed.set()
         if change.old is None or change.old.get("spec") != change.object.get("spec"):
             yield key
 
     async def _freed(self, api: API) -> AsyncIterator[Key]:
         """Yield the quotas of which something is not used any more. Without quotas the writes are not looked at."""
-        await self._is_needed.wait()
-        async for group, plural, change in api.watch_all():
-            quotas = self._quotas.get(change.object["metadata"].get("namespace", ""))
-            if quotas and change.type != "ADDED" and self._is_freeing((group, plural), change):
-                for key in quotas:
-                    yield key
+        await self._is_needed.wait()  # the objects that are there then are counted for the new quota
+        async for group, plural, change in api.watch_all(with_present=False):
+            for key in keys_in(change, partial(self._freed_by, (group, plural))):
+                yield key
 
-    def _is_freeing(self, name: Name, change: Change) -> bool:
-        if change.type == "DELETED" or name in IGNORED or change.old is None:
-            return name not in IGNORED
-        usage, now = evaluator_of(name).usage, self._now()
-        return usage(change.old, now) != usage(change.object, now)
+    def _freed_by(self, name: Name, change: Change) -> Iterable[Key]:
+        quotas = self._quotas.get(change.object["metadata"].get("namespace", ""))
+        if quotas and change.type != "ADDED" and name not in IGNORED:
+            yield from (key for key, quota in quotas.items() if self._is_freed(quota, name, change))
+
+    def _is_freed(self, quota: Document, name: Name, change: Change) -> bool:
+        """Tell whether a quota counts the object otherwise than before (DefaultUpdateFilter in pkg/quota/v1/install/update_filter.go)."""
+        evaluator, hard = evaluator_of(name), (quota.get("spec") or {}).get("hard") or {}
+        if not any(map(evaluator.counts, hard)):
+            return False
+        if (
+            change.type == "DELETED" or change.old is None
+        ):  # not by usage: a Pod whose grace period has passed uses nothing
+            return is_in_scope(evaluator, quota, change.object)
+        now = self._now()
+        old, new = (
+            {name: text for name, text in evaluator.usage(document, now).items() if name in hard}
+            if is_in_scope(evaluator, quota, document)
+            else {}
+            for document in (change.old, change.object)
+        )
+        return old != new
 
 
 def _is_equal(amounts: Document, others: Document | None) -> bool:

@@ -166,7 +166,7 @@ class Registry:
         finally:
             stop()
 
-    async def watch_all(self) -> AsyncIterator[tuple[str, str, Change]]:
+    async def watch_all(self, *, with_present: bool = True) -> AsyncIterator[tuple[str, str, Change]]:
         queue = _Queue[tuple[str, str, Change]]()
 
         def listener(group: str, plural: str, change: Change) -> None:
@@ -174,7 +174,7 @@ class Registry:
 
         self.extensions.on_change.append(listener)
         try:
-            for group, plural in self.resources():
+            for group, plural in self.resources() if with_present else ():
                 found = self.canonical(group, plural)
                 table = self.store.table(*found.stored_as)
                 for change in [self._added(found, table.records[key]) for key in table.keys("")]:
