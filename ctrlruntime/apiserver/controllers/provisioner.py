@@ -1,4 +1,6 @@
-"""The simulated provisioner: creates, resizes and deletes the volumes of every StorageClass that is not one of Kubernetes' own.
+"""The simulated provisioner: creates, resizes and deletes the volumes of every StorageClass that is not for kube-controller-manager.
+
+It decides as external provisioners do (shouldProvision in kubernetes-sigs/sig-storage-lib-external-provisioner's controller/controller.go).
 
 A class with the annotation `simulation.ctrlruntime.dev/provision: "false"` is left to a provisioner of the user. Volumes that are made here
 have the annotation with `"true"`.
@@ -15,14 +17,17 @@ from ctrlruntime.apiserver.controllers.keyed import Key, keys_of
 from ctrlruntime.apiserver.controllers.objects import Now, is_deleting, key_of, metadata, own_key, write_status
 from ctrlruntime.apiserver.controllers.volumes import (
     PROVISIONED_BY,
-    PROVISIONER,
+    PROVISIONERS,
     SELECTED_NODE,
     STORAGE,
-    class_of,
     is_bound,
+    is_external,
+    provisioner_of,
+    reference_to,
     waits_for_consumer,
 )
 from ctrlruntime.apiserver.interfaces import API, Change
+from ctrlruntime.apiserver.registry.storage_classes import class_of
 from ctrlruntime.schema.quantity import parse
 from ctrlruntime.schema.trees import Document
 
@@ -62,28 +67,29 @@ class Provisioner:
     async def _provision(self, api: API, claim: Document) -> None:
         annotations: Document = metadata(claim).get("annotations") or {}
         found = api.get(STORAGE, "storageclasses", "", class_of(claim))
-        if found is None or annotations.get(PROVISIONER) != found["provisioner"] or not _is_ours(found):
+        asked = next((annotations[name] for name in PROVISIONERS if name in annotations), None)
+        if found is None or asked is None or asked != provisioner_of(found) or not _is_ours(found):
             return
-        if waits_for_consumer(api, claim) and SELECTED_NODE not in annotations:
+        node = annotations.get(SELECTED_NODE)
+        if waits_for_consumer(api, claim) and not node:
             return
         name = f"pvc-{metadata(claim)['uid']}"
         if api.get("", "persistentvolumes", "", name) is not None:
             return
+        if node is not None and api.get("", "nodes", "", node) is None:
+            await self._reschedule(api, claim, node)
+            return
+        namespace, claim_name = key_of(claim)
+        text = f'External provisioner is provisioning volume for claim "{namespace}/{claim_name}"'
+        await self._events.normal(api, claim, "Provisioning", text)
         spec = claim["spec"]
         volume: Document = {
-            "metadata": {"name": name, "annotations": {PROVISIONED_BY: found["provisioner"], ANNOTATION: "true"}},
+            "metadata": {"name": name, "annotations": {PROVISIONED_BY: asked, ANNOTATION: "true"}},
             "spec": {
                 "accessModes": spec.get("accessModes"),
                 "capacity": {"storage": spec["resources"]["requests"]["storage"]},
-                "claimRef": {
-                    "apiVersion": "v1",
-                    "kind": "PersistentVolumeClaim",
-                    "namespace": metadata(claim)["namespace"],
-                    "name": metadata(claim)["name"],
-                    "uid": metadata(claim)["uid"],
-                    "resourceVersion": metadata(claim)["resourceVersion"],
-                },
-                **_source(found["provisioner"], name),
+                "claimRef": reference_to(claim),
+                **_source(asked, name),
                 "mountOptions": found.get("mountOptions"),
                 "persistentVolumeReclaimPolicy": found.get("reclaimPolicy"),
                 "storageClassName": metadata(found)["name"],
@@ -94,6 +100,14 @@ class Provisioner:
         volume["spec"] = {field: value for field, value in volume["spec"].items() if value is not None}
         await api.create("", "persistentvolumes", "", volume)
         await self._events.normal(api, claim, "ProvisioningSucceeded", f"Successfully provisioned volume {name}")
+
+    async def _reschedule(self, api: API, claim: Document, node: str) -> None:
+        """Let the scheduler choose a node again: the one it chose is gone."""
+        text = f'failed to provision volume with StorageClass "{class_of(claim)}": node "{node}" not found'
+        await self._events.warning(api, claim, "ProvisioningFailed", text)
+        guard = {field: metadata(claim)[field] for field in ("uid", "resourceVersion")}
+        patch = {"metadata": {**guard, "annotations": {SELECTED_NODE: None}}}
+        await api.merge_patch("", "persistentvolumeclaims", *key_of(claim), patch)
 
     async def _resize(self, api: API, claim: Document) -> None:
         asked = claim["spec"]["resources"]["requests"]["storage"]
@@ -126,7 +140,7 @@ def _source(provisioner: str, name: str) -> Document:
 
 def _is_ours(storage_class: Document) -> bool:
     is_given_away = (metadata(storage_class).get("annotations") or {}).get(ANNOTATION) == "false"
-    return not is_given_away and not str(storage_class["provisioner"]).startswith("kubernetes.io/")
+    return not is_given_away and is_external(provisioner_of(storage_class))
 
 
 def _released(change: Change) -> Iterable[Key]:

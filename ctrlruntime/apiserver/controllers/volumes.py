@@ -4,58 +4,103 @@ of ephemeral volumes.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+import re
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from functools import partial
+from typing import Final
 
 from ctrlruntime.apiserver.controllers.events import Recorder
 from ctrlruntime.apiserver.controllers.keyed import Key, keys_of
+from ctrlruntime.apiserver.controllers.matching import (
+    Groups,
+    Shelves,
+    fits,
+    has_other_mode,
+    is_free,
+    is_named_by,
+    mismatches,
+    place_of_claim,
+    place_of_volume,
+    rank,
+)
 from ctrlruntime.apiserver.controllers.objects import (
     Now,
     is_active,
     is_deleting,
     key_of,
-    labels_of,
     metadata,
     owner_reference,
     write_status,
 )
 from ctrlruntime.apiserver.interfaces import API, Change
-from ctrlruntime.schema.quantity import parse
+from ctrlruntime.apiserver.registry.storage_classes import class_of
 from ctrlruntime.schema.trees import Document
-from ctrlruntime.selector import from_label_selector
 
 STORAGE: Final = "storage.k8s.io"
-PROVISIONER: Final = "volume.kubernetes.io/storage-provisioner"
+PROVISIONERS: Final = ("volume.kubernetes.io/storage-provisioner", "volume.beta.kubernetes.io/storage-provisioner")
+"""The annotations that ask a provisioner for the volume of a claim; the first one that is there counts."""
 PROVISIONED_BY: Final = "pv.kubernetes.io/provisioned-by"
 SELECTED_NODE: Final = "volume.kubernetes.io/selected-node"
 _BOUND_BY_CONTROLLER: Final = "pv.kubernetes.io/bound-by-controller"
 _COMPLETED: Final = "pv.kubernetes.io/bind-completed"
-_OLD_PROVISIONER: Final = "volume.beta.kubernetes.io/storage-provisioner"
-_OLD_CLASS: Final = "volume.beta.kubernetes.io/storage-class"
-_CLAIM, _VOLUME = "claim", "volume"
+_CLAIM, _VOLUME, _CLASS = "claim", "volume", "class"
+_IN_TREE: Final = "kubernetes.io/"
+_HOST_PATH: Final = "kubernetes.io/host-path"
+_PLUGINS: Final[Mapping[str, str]] = {_HOST_PATH: "hostPath", "kubernetes.io/nfs": "nfs"}
+"""The binder's plugins, with the field of their volumes: all that can recycle (cmd/kube-controller-manager/app/plugins.go)."""
+_MIGRATED: Final[Mapping[str, str]] = {
+    "kubernetes.io/aws-ebs": "ebs.csi.aws.com",
+    "kubernetes.io/azure-disk": "disk.csi.azure.com",
+    "kubernetes.io/azure-file": "file.csi.azure.com",
+    "kubernetes.io/cinder": "cinder.csi.openstack.org",
+    "kubernetes.io/gce-pd": "pd.csi.storage.gke.io",
+    "kubernetes.io/portworx-volume": "pxd.portworx.com",
+    "kubernetes.io/vsphere-volume": "csi.vsphere.vmware.com",
+}
+"""The CSI drivers that do the work of former plugins (csi-translation-lib's plugins)."""
+_DELETABLE: Final = re.compile("/tmp/.+")  # noqa: S108 - pkg/volume/hostpath/host_path.go; no file is touched here
 _NO_CLASS: Final = "no persistent volumes available for this claim and no storage class is set"
+_CONSUMER: Final = "waiting for first consumer to be created before binding"
 _EXTERNAL: Final = (
     "Waiting for a volume to be created either by the external provisioner '{}' or manually by the system administrator. If volume creation "
     "is delayed, please verify that the provisioner is running and correctly registered."
 )
 
 
-def class_of(obj: Document) -> str:
-    """Return the storage class of a claim or a volume; empty without one."""
-    annotated = (metadata(obj).get("annotations") or {}).get(_OLD_CLASS)
-    return str(annotated if annotated is not None else obj["spec"].get("storageClassName") or "")
-
-
 def is_bound(claim: Document) -> bool:
     """Tell whether a claim has its volume."""
-    return _COMPLETED in (metadata(claim).get("annotations") or {}) and bool(claim["spec"].get("volumeName"))
+    return _COMPLETED in _annotations(claim) and bool(claim["spec"].get("volumeName"))
 
 
 def waits_for_consumer(api: API, claim: Document) -> bool:
     """Tell whether the volume of a claim is chosen when a Pod that uses it is scheduled."""
     found = api.get(STORAGE, "storageclasses", "", class_of(claim))
     return found is not None and found.get("volumeBindingMode") == "WaitForFirstConsumer"
+
+
+def provisioner_of(storage_class: Document) -> str:
+    """Return the name of what makes the volumes of a class, for the annotation of a claim (provisionClaimOperationExternal)."""
+    return _driver(str(storage_class["provisioner"]))
+
+
+def _driver(provisioner: str) -> str:
+    return _MIGRATED.get(provisioner, provisioner)
+
+
+def is_external(provisioner: str) -> bool:
+    """Tell whether a program outside of kube-controller-manager makes the volumes."""
+    return not provisioner.startswith(_IN_TREE)
+
+
+def reference_to(claim: Document) -> Document:
+    """Return the claimRef of a claim's volume."""
+    fields = ("namespace", "name", "uid", "resourceVersion")
+    return {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        **{field: metadata(claim)[field] for field in fields},
+    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,152 +143,180 @@ def claims_of(api: API, pod: Document) -> Iterator[PodClaim]:
 
 
 class VolumeBinding:
-    """Keys are those of claims and of volumes, with what they are before them."""
+    """Keys are those of claims and of volumes, with what they are before them.
+
+    Upstream looks at every claim without a volume again every 15 seconds. Here a change leads to the claims that it may help: a volume that
+    becomes free is offered to one claim that waits, and to the next one if that claim takes another.
+    """
 
     name = "persistentvolume-binder"
 
     def __init__(self, now: Now) -> None:
         self._events = Recorder("persistentvolume-controller", now)
-        self._waiting: set[Key] = set()
-        """The claims without a volume."""
+        self._free = Shelves()
+        """The volumes that any claim may have. It may be late: what it finds is looked at before it is used."""
+        self._waiting = Shelves()
+        """The claims that take any volume that fits, and to which none was offered since they were last looked at."""
+        self._offered: dict[Key, list[Key]] = {}
+        """By claim: the volumes that were offered to it since then."""
+        self._related = Groups()
+        """Claims by the volume they name, volumes by the claim they name, unbound claims by their class."""
         self._told: dict[tuple[str, str], tuple[str, str, str]] = {}
 
     def feeds(self, api: API) -> Sequence[AsyncIterator[Key]]:
+        def of_class(change: Change) -> Iterable[Key]:
+            return self._related.of((_CLASS, str(metadata(change.object)["name"])))
+
         return [
-            keys_of(api.watch("", "persistentvolumeclaims"), self._claims),
-            keys_of(api.watch("", "persistentvolumes"), self._volumes),
-            keys_of(api.watch(STORAGE, "storageclasses"), lambda _: set(self._waiting)),
+            keys_of(api.watch("", "persistentvolumeclaims"), partial(self._claims, api)),
+            keys_of(api.watch("", "persistentvolumes"), partial(self._volumes, api)),
+            keys_of(api.watch(STORAGE, "storageclasses"), of_class),
         ]
 
-    def _claims(self, change: Change) -> Iterable[Key]:
+    def _claims(self, api: API, change: Change) -> Iterable[Key]:
         key = (_CLAIM, *key_of(change.object))
-        if change.type == "DELETED":
-            self._waiting.discard(key)
-            self._told.pop(key_of(change.object), None)
         yield key
-        if change.object["spec"].get("volumeName"):
-            yield (_VOLUME, "", change.object["spec"]["volumeName"])
+        volume = change.object["spec"].get("volumeName")
+        if volume:
+            yield (_VOLUME, "", volume)
+        claim = _get(api, key)
+        if claim is None:
+            self._told.pop(key_of(change.object), None)
+            yield from self._related.of(key)
+        if claim is None or claim["spec"].get("volumeName"):
+            self._waiting.remove(key)
+            for offered in self._offered.pop(key, ()):
+                yield from self._offer(api, offered)
+        self._related.put(key, *_related_of_claim(claim))
 
-    def _volumes(self, change: Change) -> Iterable[Key]:
-        yield (_VOLUME, "", metadata(change.object)["name"])
-        reference = change.object["spec"].get("claimRef")
-        if reference:
-            yield (_CLAIM, str(reference.get("namespace", "")), str(reference.get("name", "")))
-        yield from self._waiting
+    def _volumes(self, api: API, change: Change) -> Iterable[Key]:
+        key = (_VOLUME, *key_of(change.object))
+        self._learn(key, _get(api, key))
+        yield key
+        yield from self._related.of(key)
+        yield from _claim_of(change.object)
+        if change.type == "DELETED":
+            self._told.pop(key_of(change.object), None)
+        yield from self._offer(api, key)
+
+    def _learn(self, key: Key, volume: Document | None) -> None:
+        self._related.put(key, *(() if volume is None else _claim_of(volume)))
+        if volume is not None and is_free(volume):
+            self._free.put(key, place_of_volume(volume))
+        else:
+            self._free.remove(key)
+
+    def _offer(self, api: API, key: Key) -> Iterable[Key]:
+        """Yield the claim that a volume is for, if it is free and one waits for such a volume."""
+        volume = _get(api, key)
+        if volume is None or not is_free(volume):
+            return
+        for waiting in self._waiting.claims_for(place_of_volume(volume)):
+            claim = _get(api, waiting)
+            if claim is not None and fits(volume, claim):
+                self._waiting.remove(waiting)
+                self._offered.setdefault(waiting, []).append(key)
+                yield waiting
+                return
 
     async def reconcile(self, api: API, key: Key) -> float | None:
+        found = _get(api, key)
+        if found is None:
+            return None
         if key[0] == _VOLUME:
-            volume = api.get("", "persistentvolumes", *key[1:])
-            if volume is not None:
-                await self._sync_volume(api, volume)
-            return None
-        claim = api.get("", "persistentvolumeclaims", *key[1:])
-        if claim is None:
-            return None
-        if _COMPLETED in (metadata(claim).get("annotations") or {}):
-            self._waiting.discard(key)
-            await self._sync_bound(api, claim)
+            await self._sync_volume(api, found)
+        elif _COMPLETED in _annotations(found):
+            await self._sync_bound(api, found)
         else:
-            self._waiting.add(key)
-            await self._sync_unbound(api, claim)
+            await self._sync_unbound(api, key, found)
         return None
 
     # Claims
 
-    async def _sync_unbound(self, api: API, claim: Document) -> None:
+    async def _sync_unbound(self, api: API, key: Key, claim: Document) -> None:
         name = claim["spec"].get("volumeName")
         if not name:
-            is_delayed = waits_for_consumer(api, claim) and SELECTED_NODE not in (
-                metadata(claim).get("annotations") or {}
-            )
-            volume = _best_match(api.list("", "persistentvolumes"), claim, is_delayed=is_delayed)
+            is_delayed = waits_for_consumer(api, claim) and SELECTED_NODE not in _annotations(claim)
+            volume = self._choose(api, key, claim, is_delayed=is_delayed)
             if volume is not None:
                 await self._bind(api, volume, claim)
                 return
-            await self._write_claim(api, claim, {"phase": "Pending"})
+            self._offered.pop(key, None)
+            if not is_delayed:
+                self._waiting.put(key, place_of_claim(claim))
             await self._provide(api, claim, is_delayed=is_delayed)
             return
-        volume = api.get("", "persistentvolumes", "", name)
-        reference = None if volume is None else volume["spec"].get("claimRef")
-        problem = None if volume is None or reference else _mismatch(volume, claim)
-        if volume is not None and problem is None and (not reference or _refers(reference, claim)):
+        volume = _get(api, (_VOLUME, "", name))
+        is_reserved = volume is not None and volume["spec"].get("claimRef") is not None
+        problem = None if volume is None or is_reserved else next(mismatches(volume, claim), None)
+        if volume is not None and problem is None and (not is_reserved or is_named_by(volume, claim)):
             await self._bind(api, volume, claim)
             return
-        await self._write_claim(api, claim, {"phase": "Pending"})
+        await self._write_claim(api, claim, "Pending")
         if problem is not None:
             text = f'Cannot bind to requested volume "{name}": {problem}'
             await self._tell(api, claim, "VolumeMismatch", text)
         elif volume is not None:
             await self._tell(api, claim, "FailedBinding", f'volume "{name}" already bound to a different claim.')
 
+    def _choose(self, api: API, key: Key, claim: Document, *, is_delayed: bool) -> Document | None:
+        """Return the volume for a claim: one that names it, else the smallest of those with the fewest access modes (findByClaim)."""
+        keys = () if is_delayed else self._free.volumes_for(place_of_claim(claim))
+        free = (volume for volume in _all(api, keys) if fits(volume, claim))
+        named = [volume for volume in _all(api, self._related.of(key)) if fits(volume, claim)]
+        best = next(free, None)
+        return min([*named, *([] if best is None else [best])], key=rank, default=None)
+
     async def _provide(self, api: API, claim: Document, *, is_delayed: bool) -> None:
         """Say what a claim waits for, and ask the provisioner of its class."""
         name = class_of(claim)
-        if not name:
-            await self._tell(api, claim, "FailedBinding", _NO_CLASS, warns=False)
-            return
         found = api.get(STORAGE, "storageclasses", "", name)
-        if is_delayed:
-            text = "waiting for first consumer to be created before binding"
-            await self._tell(api, claim, "WaitForFirstConsumer", text, warns=False)
+        provisioner = "" if found is None else provisioner_of(found)
+        problem = "" if is_external(provisioner) else _plugin_problem(provisioner, "provisionable")
+        if is_delayed or not name:
+            told = ("WaitForFirstConsumer", _CONSUMER) if is_delayed else ("FailedBinding", _NO_CLASS)
+            await self._tell(api, claim, *told, warns=False)
+            await self._write_claim(api, claim, "Pending")
         elif found is None:
             await self._tell(api, claim, "ProvisioningFailed", f'storageclass.storage.k8s.io "{name}" not found')
-        elif found["provisioner"] == "kubernetes.io/no-provisioner":
-            text = f"no volume plugin matched name: {found['provisioner']}"
-            await self._tell(api, claim, "ProvisioningFailed", text)
-        elif found["provisioner"].startswith("kubernetes.io/"):
-            await self._tell(api, claim, "ProvisioningFailed", "no provisionable volume plugin matched")
+        elif problem:
+            await self._tell(api, claim, "ProvisioningFailed", problem)
         else:
-            annotations = dict.fromkeys((PROVISIONER, _OLD_PROVISIONER), found["provisioner"])
-            if not annotations.items() <= (metadata(claim).get("annotations") or {}).items():
-                await _patch(api, "persistentvolumeclaims", claim, {"metadata": {"annotations": annotations}})
-            await self._tell(api, claim, "ExternalProvisioning", _EXTERNAL.format(found["provisioner"]), warns=False)
+            if _annotations(claim).get(PROVISIONERS[0]) != provisioner:
+                annotations = dict.fromkeys(PROVISIONERS, provisioner)
+                claim = await _patch(api, "persistentvolumeclaims", claim, {"metadata": {"annotations": annotations}})
+            if provisioner == _HOST_PATH:
+                text = f'Failed to create provisioner: provisioning in volume plugin "{provisioner}" is disabled'
+                await self._tell(api, claim, "ProvisioningFailed", text)
+            else:
+                await self._tell(api, claim, "ExternalProvisioning", _EXTERNAL.format(provisioner), warns=False)
 
     async def _sync_bound(self, api: API, claim: Document) -> None:
         name = claim["spec"].get("volumeName")
+        volume = _get(api, (_VOLUME, "", name)) if name else None
+        lost = None
         if not name:
-            await self._lose(
-                api,
-                claim,
-                "ClaimLost",
-                "Bound claim has lost reference to PersistentVolume. Data on the volume is lost!",
-            )
-            return
-        volume = api.get("", "persistentvolumes", "", name)
-        if volume is None:
-            await self._lose(
-                api, claim, "ClaimLost", "Bound claim has lost its PersistentVolume. Data on the volume is lost!"
-            )
-            return
-        reference = volume["spec"].get("claimRef")
-        if not reference or reference.get("uid") in {None, metadata(claim)["uid"]}:
-            await self._bind(api, volume, claim)
+            lost = "ClaimLost", "Bound claim has lost reference to PersistentVolume. Data on the volume is lost!"
+        elif volume is None:
+            lost = "ClaimLost", "Bound claim has lost its PersistentVolume. Data on the volume is lost!"
+        elif (volume["spec"].get("claimRef") or metadata(claim)).get("uid") != metadata(claim)["uid"]:
+            lost = "ClaimMisbound", "Two claims are bound to the same volume, this one is bound incorrectly"
         else:
-            text = "Two claims are bound to the same volume, this one is bound incorrectly"
-            await self._lose(api, claim, "ClaimMisbound", text)
-
-    async def _lose(self, api: API, claim: Document, reason: str, text: str) -> None:
-        if (claim.get("status") or {}).get("phase") != "Lost":
-            await self._write_claim(api, claim, {"phase": "Lost"})
-            await self._events.warning(api, claim, reason, text)
+            await self._bind(api, volume, claim)
+        if lost is not None and (claim.get("status") or {}).get("phase") != "Lost":
+            await self._write_claim(api, claim, "Lost")
+            await self._events.warning(api, claim, *lost)
 
     async def _bind(self, api: API, volume: Document, claim: Document) -> None:
         """Write on both sides that they belong together, what is not yet there of it."""
-        reference = volume["spec"].get("claimRef")
-        meta = metadata(claim)
-        if not reference or not reference.get("uid"):
-            full = {
-                "apiVersion": "v1",
-                "kind": "PersistentVolumeClaim",
-                "namespace": meta["namespace"],
-                "name": meta["name"],
-                "uid": meta["uid"],
-                "resourceVersion": meta["resourceVersion"],
-            }
-            patch: Document = {"spec": {"claimRef": full}}
+        key = (_VOLUME, *key_of(volume))
+        reference: Document = volume["spec"].get("claimRef") or {}
+        if not reference.get("uid"):
+            patch: Document = {"spec": {"claimRef": reference_to(claim)}}
             if not reference:
                 patch["metadata"] = {"annotations": {_BOUND_BY_CONTROLLER: "yes"}}
             volume = await _patch(api, "persistentvolumes", volume, patch)
+            self._learn(key, volume)
         await self._write_volume(api, volume, "Bound")
         annotations = {_COMPLETED: "yes"}
         if not claim["spec"].get("volumeName"):
@@ -251,40 +324,54 @@ class VolumeBinding:
         if not is_bound(claim):
             patch = {"metadata": {"annotations": annotations}, "spec": {"volumeName": metadata(volume)["name"]}}
             claim = await _patch(api, "persistentvolumeclaims", claim, patch)
-        before: Document = claim.get("status") or {}
-        if before.get("phase") != "Bound":
-            given = {"accessModes": volume["spec"].get("accessModes"), "capacity": volume["spec"].get("capacity")}
-            await self._write_claim(api, claim, {**before, **given, "phase": "Bound"})
+        await self._write_claim(api, claim, "Bound", volume)
 
     # Volumes
 
     async def _sync_volume(self, api: API, volume: Document) -> None:
-        reference = volume["spec"].get("claimRef")
-        if not reference or not reference.get("uid"):
+        reference: Document = volume["spec"].get("claimRef") or {}
+        if not reference.get("uid"):
             await self._write_volume(api, volume, "Available")
             return
-        claim = api.get("", "persistentvolumeclaims", str(reference.get("namespace")), str(reference.get("name")))
+        claim = next(iter(_all(api, _claim_of(volume))), None)
         if claim is None or metadata(claim)["uid"] != reference["uid"]:
             await self._release(api, volume)
-        elif claim["spec"].get("volumeName") == metadata(volume)["name"]:
-            await self._write_volume(api, volume, "Bound")
+            return
+        name, volume_name = metadata(claim)["name"], metadata(volume)["name"]
+        match claim["spec"].get("volumeName"):
+            case None | "":
+                if has_other_mode(volume, claim):
+                    what = "Cannot bind PersistentVolume{} to requested PersistentVolumeClaim{} due to incompatible volumeMode."
+                    await self._tell(api, volume, "VolumeMismatch", what.format("", f' "{name}"'))
+                    await self._tell(api, claim, "VolumeMismatch", what.format(f' "{volume_name}"', ""))
+            case wanted if wanted == volume_name:
+                await self._write_volume(api, volume, "Bound")
+            case _ if PROVISIONED_BY in _annotations(volume) and _is_to_be_deleted(volume):
+                await self._release(api, volume)
+            case _:
+                await self._unbind(api, volume)
+
+    async def _unbind(self, api: API, volume: Document) -> None:
+        """Take back the binding to a claim that has another volume; a volume that was reserved for it stays reserved (unbindVolume)."""
+        patch: Document = {"spec": {"claimRef": {"uid": None}}}
+        if _BOUND_BY_CONTROLLER in _annotations(volume):
+            patch = {"spec": {"claimRef": None}, "metadata": {"annotations": {_BOUND_BY_CONTROLLER: None}}}
+        volume = await _patch(api, "persistentvolumes", volume, patch)
+        await self._write_volume(api, volume, "Available")
 
     async def _release(self, api: API, volume: Document) -> None:
-        """The claim is gone: keep the volume, or delete it."""
+        """The volume is not its claim's any more: keep it, or delete it."""
         phase = (volume.get("status") or {}).get("phase")
         if phase not in {"Released", "Failed"}:
             volume = await self._write_volume(api, volume, "Released")
-        is_ours = PROVISIONED_BY not in (metadata(volume).get("annotations") or {})  # else its provisioner deletes it
-        if volume["spec"].get("persistentVolumeReclaimPolicy") != "Delete" or not is_ours:
+        if not _is_to_be_deleted(volume) or _is_deleted_outside(volume):
             return
-        path = (volume["spec"].get("hostPath") or {}).get("path", "/tmp/")  # noqa: S108 - upstream's rule, no file is touched
-        if not path.startswith("/tmp/"):  # noqa: S108
-            text = f"host_path deleter only supports /tmp/.+ but received provided {path}"
-            if phase != "Failed":
-                await self._write_volume(api, volume, "Failed", text)
-                await self._events.warning(api, volume, "VolumeFailedDelete", text)
-            return
-        await api.delete("", "persistentvolumes", "", metadata(volume)["name"], uid=metadata(volume)["uid"])
+        problem = _deletion_problem(volume)
+        if not problem:
+            await api.delete("", "persistentvolumes", "", metadata(volume)["name"], uid=metadata(volume)["uid"])
+        elif phase != "Failed":
+            volume = await self._write_volume(api, volume, "Failed", problem)
+            await self._events.warning(api, volume, "VolumeFailedDelete", problem)
 
     # Writing
 
@@ -296,15 +383,24 @@ class VolumeBinding:
         status = {**kept, "phase": phase, **({"message": text} if text else {})}
         return await write_status(api, "", "persistentvolumes", volume, status)
 
-    async def _write_claim(self, api: API, claim: Document, status: Document) -> None:
+    async def _write_claim(self, api: API, claim: Document, phase: str, volume: Document | None = None) -> None:
+        """Write the phase of a claim and what it has of its volume (updateClaimStatus)."""
+        before: Document = claim.get("status") or {}
+        offered: Document = {} if volume is None else volume["spec"]
+        given = {"accessModes": offered.get("accessModes")}
+        if volume is None or before.get("phase") != phase:  # later they are the resizer's
+            given["capacity"] = offered.get("capacity")
+        if volume is None or before.get("phase") == "Pending":
+            given["currentVolumeAttributesClassName"] = offered.get("volumeAttributesClassName")
+        status = {name: value for name, value in {**before, **given, "phase": phase}.items() if value is not None}
         await write_status(api, "", "persistentvolumeclaims", claim, status)
 
-    async def _tell(self, api: API, claim: Document, reason: str, text: str, *, warns: bool = True) -> None:
-        """Record an Event about a claim, unless it is the last one: a claim is looked at each time that a volume changes."""
-        key, told = key_of(claim), (str(metadata(claim)["uid"]), reason, text)
+    async def _tell(self, api: API, obj: Document, reason: str, text: str, *, warns: bool = True) -> None:
+        """Record an Event about a claim or a volume, unless it is the last one: a claim is looked at each time that its volume changes."""
+        key, told = key_of(obj), (str(metadata(obj)["uid"]), reason, text)
         if self._told.get(key) != told:
             self._told[key] = told
-            await (self._events.warning if warns else self._events.normal)(api, claim, reason, text)
+            await (self._events.warning if warns else self._events.normal)(api, obj, reason, text)
 
 
 class EphemeralVolumes:
@@ -342,53 +438,62 @@ async def _patch(api: API, resource: str, obj: Document, patch: Document) -> Doc
     return await api.merge_patch("", resource, *key_of(obj), patch)
 
 
-def _refers(reference: Document, claim: Document) -> bool:
-    is_named = (reference.get("namespace"), reference.get("name")) == key_of(claim)
-    return is_named and reference.get("uid") in {None, "", metadata(claim)["uid"]}
+def _annotations(obj: Document) -> Document:
+    return metadata(obj).get("annotations") or {}
 
 
-def _best_match(volumes: Sequence[Document], claim: Document, *, is_delayed: bool) -> Document | None:
-    """Return the volume that names the claim, or the smallest one that fits (findMatchingVolume in component-helpers' volumehelpers.go)."""
-    named = [
-        volume for volume in volumes if volume["spec"].get("claimRef") and _refers(volume["spec"]["claimRef"], claim)
-    ]
-    if named:
-        return named[0]
-    if is_delayed:
-        return None
-    free = [volume for volume in volumes if _is_free(volume) and _mismatch(volume, claim) is None]
-    selector: Any = claim["spec"].get("selector")
-    if selector:
-        free = [volume for volume in free if from_label_selector(selector).matches(labels_of(volume))]
-    return min(free, key=_size, default=None)
+def _get(api: API, key: Key) -> Document | None:
+    return api.get("", "persistentvolumes" if key[0] == _VOLUME else "persistentvolumeclaims", *key[1:])
 
 
-def _is_free(volume: Document) -> bool:
-    is_available = (volume.get("status") or {}).get("phase") == "Available"
-    return is_available and not volume["spec"].get("claimRef") and not metadata(volume).get("deletionTimestamp")
+def _all(api: API, keys: Iterable[Key]) -> Iterator[Document]:
+    return (found for key in keys if (found := _get(api, key)) is not None)
 
 
-def _mismatch(volume: Document, claim: Document) -> str | None:
-    """Return why a claim cannot have a volume (checkVolumeSatisfyClaim)."""
-    wanted, offered = claim["spec"], volume["spec"]
-    if parse((wanted.get("resources") or {}).get("requests", {}).get("storage", "0")) > _size(volume):
-        return "requested PV is too small"
-    if class_of(claim) != class_of(volume):
-        return "storageClassName does not match"
-    if wanted.get("volumeAttributesClassName") != offered.get("volumeAttributesClassName"):
-        return "volumeAttributesClassName does not match"
-    if wanted.get("volumeMode") != offered.get("volumeMode"):
-        return "incompatible volumeMode"
-    if not set(wanted.get("accessModes") or ()) <= set(offered.get("accessModes") or ()):
-        return "incompatible accessMode"
-    return None
+def _claim_of(volume: Document) -> Iterator[Key]:
+    reference = volume["spec"].get("claimRef")
+    if reference:
+        yield (_CLAIM, str(reference.get("namespace", "")), str(reference.get("name", "")))
 
 
-def _size(volume: Document) -> Any:
-    return parse((volume["spec"].get("capacity") or {}).get("storage", "0"))
+def _related_of_claim(claim: Document | None) -> Iterator[Key]:
+    name = None if claim is None else claim["spec"].get("volumeName")
+    if name:
+        yield (_VOLUME, "", name)
+    if claim is not None and not is_bound(claim):
+        yield (_CLASS, class_of(claim))
+
+
+def _is_to_be_deleted(volume: Document) -> bool:
+    return bool(volume["spec"].get("persistentVolumeReclaimPolicy") == "Delete")
+
+
+def _is_deleted_outside(volume: Document) -> bool:
+    """Tell whether a program outside of kube-controller-manager deletes a volume (findDeletablePlugin in pv_controller.go)."""
+    provisioner = _annotations(volume).get(PROVISIONED_BY)
+    return is_external(_driver(provisioner)) if provisioner else volume["spec"].get("csi") is not None
+
+
+def _deletion_problem(volume: Document) -> str:
+    """Return why kube-controller-manager cannot delete a volume, or nothing."""
+    provisioner, spec = _annotations(volume).get(PROVISIONED_BY), volume["spec"]
+    found = provisioner or next((name for name, source in _PLUGINS.items() if spec.get(source) is not None), "")
+    problem = _plugin_problem(found, "deletable") if found else "no volume plugin matched"
+    if problem:
+        name = metadata(volume)["name"]
+        return problem if provisioner else f'error getting deleter volume plugin for volume "{name}": {problem}'
+    path = (spec.get("hostPath") or {}).get("path", "")
+    return "" if _DELETABLE.search(path) else f"host_path deleter only supports /tmp/.+ but received provided {path}"
+
+
+def _plugin_problem(name: str, ability: str) -> str:
+    """Return why a plugin cannot do something, or nothing (FindPluginByName and its callers in pkg/volume/plugins.go)."""
+    if name not in _PLUGINS:
+        return f"no volume plugin matched name: {name}"
+    return "" if name == _HOST_PATH else f"no {ability} volume plugin matched"
 
 
 __all__ = [
-    "PROVISIONED_BY", "PROVISIONER", "SELECTED_NODE", "STORAGE", "EphemeralVolumes", "PodClaim", "VolumeBinding", "claims_of",
-    "class_of", "is_bound", "waits_for_consumer",
+    "PROVISIONED_BY", "PROVISIONERS", "SELECTED_NODE", "STORAGE", "EphemeralVolumes", "PodClaim", "VolumeBinding", "claims_of",
+    "is_bound", "is_external", "provisioner_of", "reference_to", "waits_for_consumer",
 ]  # fmt: skip

@@ -14,6 +14,7 @@ from typing import Any, Final
 from ctrlruntime.apiserver.registry.pod_placement import node_selector_causes, toleration_causes
 from ctrlruntime.apiserver.registry.pod_resources import overhead_causes
 from ctrlruntime.apiserver.registry.pod_warnings import claim_spec_warnings, source_warnings
+from ctrlruntime.apiserver.registry.storage_classes import CLASS_ANNOTATION
 from ctrlruntime.apiserver.registry.volume_sources import driver_causes, needs, source_causes
 from ctrlruntime.errors import StatusCause
 from ctrlruntime.field_errors import forbidden_field, invalid_value, not_supported, required, too_long
@@ -229,9 +230,8 @@ def _mode_causes(modes: Iterable[str], path: str) -> Iterator[StatusCause]:
 
 
 def claim_warnings(document: Document) -> Iterator[str]:
-    key = "volume.beta.kubernetes.io/storage-class"
-    if key in (document["metadata"].get("annotations") or {}):
-        yield f'metadata.annotations[{key}]: deprecated since v1.8; use "storageClassName" attribute instead'
+    if CLASS_ANNOTATION in (document["metadata"].get("annotations") or {}):
+        yield f'metadata.annotations[{CLASS_ANNOTATION}]: deprecated since v1.8; use "storageClassName" attribute instead'
     yield from claim_spec_warnings(spec_of(document), "spec")
 
 

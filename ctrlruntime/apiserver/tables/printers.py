@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any, Final
 
+from ctrlruntime.apiserver.registry.storage_classes import class_of
 from ctrlruntime.apiserver.tables.durations import age, duration, moment_of
 from ctrlruntime.schema.trees import Document
 
@@ -242,7 +243,7 @@ def persistent_volume_claim(obj: Document, now: datetime) -> list[Any]:
         spec.get("volumeName", ""),
         (status.get("capacity") or {}).get("storage", "0") if is_bound else "",
         _access_modes(status.get("accessModes")) if is_bound else "",
-        spec.get("storageClassName") or _annotations(obj).get("volume.beta.kubernetes.io/storage-class", ""),
+        class_of(obj),
         spec.get("volumeAttributesClassName") or UNSET,
         _age(obj, now),
         spec.get("volumeMode") or UNSET,
@@ -258,7 +259,7 @@ def persistent_volume(obj: Document, now: datetime) -> list[Any]:
         spec.get("persistentVolumeReclaimPolicy", ""),
         _phase(obj),
         f"{claim.get('namespace', '')}/{claim.get('name', '')}" if claim else "",
-        spec.get("storageClassName", ""),
+        class_of(obj),
         spec.get("volumeAttributesClassName") or UNSET,
         _status(obj).get("reason", ""),
         _age(obj, now),
@@ -343,10 +344,6 @@ def _name(obj: Document) -> str:
 
 def _age(obj: Document, now: datetime) -> str:
     return age(_metadata(obj).get("creationTimestamp"), now)
-
-
-def _annotations(obj: Document) -> Document:
-    return _metadata(obj).get("annotations") or {}
 
 
 def admission_policy(obj: Document, now: datetime) -> list[Any]:

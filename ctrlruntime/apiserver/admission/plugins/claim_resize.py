@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from decimal import Decimal
 
-from ctrlruntime.apiserver.admission.plugins.default_storage_class import CLASS_ANNOTATION
 from ctrlruntime.apiserver.admission.plugins.plugin import Plugin, forbidden
 from ctrlruntime.apiserver.interfaces import AdmissionAttributes
 from ctrlruntime.apiserver.registry.pod_amounts import amounts_of
+from ctrlruntime.apiserver.registry.storage_classes import class_of
 from ctrlruntime.schema.quantity import parse
 from ctrlruntime.schema.trees import Document
 from ctrlruntime.schema.values import spec_of
@@ -36,14 +36,8 @@ class PersistentVolumeClaimResize(Plugin):
         return bool((found or {}).get("allowVolumeExpansion"))
 
 
-def class_of(claim: Document) -> str:
-    """Return the class of a claim (GetPersistentVolumeClaimClass in pkg/apis/core/helper/helpers.go)."""
-    annotations: Document = claim["metadata"].get("annotations") or {}
-    return str(annotations.get(CLASS_ANNOTATION, spec_of(claim).get("storageClassName") or ""))
-
-
 def _size(claim: Document) -> Decimal:
     return parse(amounts_of(spec_of(claim), "requests").get("storage", "0"))
 
 
-__all__ = ["PersistentVolumeClaimResize", "class_of"]
+__all__ = ["PersistentVolumeClaimResize"]

@@ -6,10 +6,10 @@ from ctrlruntime.apiserver.admission.plugins.default_classes import DefaultClass
 from ctrlruntime.apiserver.admission.plugins.plugin import Plugin
 from ctrlruntime.apiserver.interfaces import AdmissionAttributes
 from ctrlruntime.apiserver.registry.registry import Registry
+from ctrlruntime.apiserver.registry.storage_classes import CLASS_ANNOTATION
 from ctrlruntime.apiserver.registry.trees import ensure_spec
 
 _IS_DEFAULT = ("storageclass.kubernetes.io/is-default-class", "storageclass.beta.kubernetes.io/is-default-class")
-CLASS_ANNOTATION = "volume.beta.kubernetes.io/storage-class"
 
 
 class DefaultStorageClass(Plugin):
@@ -32,4 +32,4 @@ class DefaultStorageClass(Plugin):
             spec["storageClassName"] = self._default.name
 
 
-__all__ = ["CLASS_ANNOTATION", "DefaultStorageClass"]
+__all__ = ["DefaultStorageClass"]

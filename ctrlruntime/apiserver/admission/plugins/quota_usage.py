@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, TypeAlias
 
-from ctrlruntime.apiserver.admission.plugins.claim_resize import class_of
 from ctrlruntime.apiserver.interfaces import PODS
 from ctrlruntime.apiserver.registry.pod_amounts import (
     Amounts,
@@ -22,6 +21,7 @@ from ctrlruntime.apiserver.registry.pod_amounts import (
     total_of,
 )
 from ctrlruntime.apiserver.registry.services import SERVICES
+from ctrlruntime.apiserver.registry.storage_classes import class_of
 from ctrlruntime.apiserver.registry.trees import inner, items
 from ctrlruntime.schema.quantity import add, is_whole, parse, units
 from ctrlruntime.schema.trees import Document
