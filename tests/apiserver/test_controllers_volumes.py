@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 from cases import seeds
-from controllers_cluster import cluster
+from controllers_cluster import cluster, pod
 
 from ctrlruntime.apiserver.controllers.matching import (
     Groups,
@@ -180,6 +180,28 @@ async def test_a_class_that_appears_leads_to_its_claims_alone():
         assert found["own"][key] == "p.example.com"
         assert key not in found["other"]
         assert reads[VOLUMES] == 0
+
+
+async def test_the_protection_of_claims_reads_the_pods_of_a_claim_alone():
+    work = {}
+    for count in (10, 40):
+        async with cluster(["persistentvolumeclaim-protection"]) as c:
+            for number in range(count):
+                await c.create(*CLAIMS, claim(f"c{number}"))
+                source = {"name": "v", "persistentVolumeClaim": {"claimName": f"c{number}"}}
+                await c.create("", "pods", pod(f"p{number}", nodeName="n", volumes=[source, {**source, "name": "w"}]))
+                await c.api.delete(*CLAIMS, "default", f"c{number}")
+            await c.settle()
+            assert len(c.api.list(*CLAIMS)) == count
+
+            reads = count_reads(c)
+            for number in range(count):
+                await c.api.delete("", "pods", "default", f"p{number}", grace_period_seconds=0)
+                await c.settle()
+            assert c.api.list(*CLAIMS) == []
+            work[count] = reads[CLAIMS] + reads["", "pods"]
+
+    assert work[40] <= 4 * work[10] + 40
 
 
 NODE = "volume.kubernetes.io/selected-node"

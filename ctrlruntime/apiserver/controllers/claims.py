@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+from functools import partial
 from typing import Final
 
 from ctrlruntime.apiserver.controllers.keyed import Key, keys_of
-from ctrlruntime.apiserver.controllers.objects import FINISHED, is_deleting, key_of, metadata, own_key
+from ctrlruntime.apiserver.controllers.matching import Groups
+from ctrlruntime.apiserver.controllers.objects import is_deleting, key_of, metadata, own_key, patch_unchanged
+from ctrlruntime.apiserver.controllers.volumes import claim_name
 from ctrlruntime.apiserver.interfaces import API, Change
 from ctrlruntime.schema.trees import Document
 
@@ -20,17 +23,28 @@ class ClaimProtection:
 
     name = "persistentvolumeclaim-protection"
 
+    def __init__(self) -> None:
+        self._pods = Groups()
+        """By the claims they use."""
+
     def feeds(self, api: API) -> Sequence[AsyncIterator[Key]]:
         return [
             keys_of(api.watch("", "persistentvolumeclaims"), own_key),
-            keys_of(api.watch("", "pods"), _claims_of),
+            keys_of(api.watch("", "pods"), self._claims_of),
         ]
+
+    def _claims_of(self, change: Change) -> Iterable[Key]:
+        pod = change.object
+        claims = [(key_of(pod)[0], name) for name, _ in _claims(pod)]
+        self._pods.put(key_of(pod), *(claims if change.type != "DELETED" else ()))
+        return claims
 
     async def reconcile(self, api: API, key: Key) -> float | None:
         claim = api.get("", "persistentvolumeclaims", *key)
         if claim is None or not is_deleting(claim):
             return None
-        if not any(_uses(pod, key[1]) for pod in api.list("", "pods", key[0])):
+        pods = (api.get("", "pods", *pod) for pod in self._pods.of(key))
+        if not any(pod is not None and _uses(pod, key[1]) for pod in pods):
             await _drop(api, "", "persistentvolumeclaims", claim, CLAIM_FINALIZER)
         return None
 
@@ -55,25 +69,34 @@ class AttributesClassProtection:
 
     name = "volumeattributesclass-protection"
 
+    def __init__(self) -> None:
+        self._users = Groups()
+        """Claims and volumes by their classes."""
+
     def feeds(self, api: API) -> Sequence[AsyncIterator[Key]]:
         return [
             keys_of(api.watch("storage.k8s.io", "volumeattributesclasses"), own_key),
-            keys_of(api.watch("", "persistentvolumeclaims"), _classes_of),
-            keys_of(api.watch("", "persistentvolumes"), _classes_of),
+            *(
+                keys_of(api.watch("", resource), partial(self._classes_of, resource))
+                for resource in ("persistentvolumeclaims", "persistentvolumes")
+            ),
         ]
+
+    def _classes_of(self, resource: str, change: Change) -> Iterable[Key]:
+        """Yield the classes that the object does not use any more."""
+        key = (resource, *key_of(change.object))
+        used = [("", name) for name in _class_names(change.object)] if change.type != "DELETED" else []
+        left = [name for name in self._users.groups_of(key) if name not in used]
+        self._users.put(key, *used)
+        return left
 
     async def reconcile(self, api: API, key: Key) -> float | None:
         found = api.get("storage.k8s.io", "volumeattributesclasses", *key)
         if found is None or not is_deleting(found):
             return None
-        users = (*api.list("", "persistentvolumeclaims"), *api.list("", "persistentvolumes"))
-        if not any(key[1] in _class_names(user) for user in users):
+        if not self._users.of(key):
             await _drop(api, "storage.k8s.io", "volumeattributesclasses", found, CLASS_FINALIZER)
         return None
-
-
-def _classes_of(change: Change) -> Iterable[Key]:
-    return [("", name) for name in _class_names(change.object)]
 
 
 def _class_names(user: Document) -> set[str]:
@@ -87,30 +110,22 @@ def _class_names(user: Document) -> set[str]:
     return {str(name) for name in names if name}
 
 
-def _claims_of(change: Change) -> Iterable[Key]:
-    for name in _names(change.object):
-        yield (str(metadata(change.object)["namespace"]), name)
-
-
-def _names(pod: Document) -> list[str]:
-    found: list[str] = []
+def _claims(pod: Document) -> Iterator[tuple[str, bool]]:
+    """Yield the names of a Pod's claims, and whether the claim is ephemeral."""
     for volume in pod["spec"].get("volumes") or ():
-        if volume.get("persistentVolumeClaim") is not None:
-            found.append(str(volume["persistentVolumeClaim"].get("claimName", "")))
-        elif volume.get("ephemeral") is not None:
-            found.append(f"{metadata(pod)['name']}-{volume.get('name')}")
-    return found
+        if name := claim_name(pod, volume):
+            yield name, volume.get("ephemeral") is not None
 
 
 def _uses(pod: Document, claim: str) -> bool:
-    is_running = pod["spec"].get("nodeName") and (pod.get("status") or {}).get("phase") not in FINISHED
-    return bool(is_running) and claim in _names(pod)
+    """Tell whether a Pod keeps its claim from going: a finished one does, too (podUsesPVCForDeletion in pvc_protection_controller.go)."""
+    is_gone = is_deleting(pod) and metadata(pod).get("deletionGracePeriodSeconds") == 0
+    is_used = any(name == claim and not (is_ephemeral and is_gone) for name, is_ephemeral in _claims(pod))
+    return bool(pod["spec"].get("nodeName")) and is_used
 
 
 async def _drop(api: API, group: str, resource: str, obj: Document, finalizer: str) -> None:
     finalizers = metadata(obj).get("finalizers") or []
-    if finalizer not in finalizers:
-        return
-    kept = [name for name in finalizers if name != finalizer]
-    guard = {"uid": metadata(obj)["uid"], "resourceVersion": metadata(obj)["resourceVersion"]}
-    await api.merge_patch(group, resource, *key_of(obj), {"metadata": {**guard, "finalizers": kept or None}})
+    if finalizer in finalizers:
+        kept = [name for name in finalizers if name != finalizer]
+        await patch_unchanged(api, group, resource, obj, {"metadata": {"finalizers": kept or None}})

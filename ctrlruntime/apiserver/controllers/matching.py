@@ -158,10 +158,14 @@ class Groups:
             self._keys[group].pop(key)
             if not self._keys[group]:
                 del self._keys[group]
+        groups = tuple(dict.fromkeys(groups))
         if groups:
             self._groups[key] = groups
         for group in groups:
             self._keys[group][key] = None
+
+    def groups_of(self, key: Key) -> tuple[Key, ...]:
+        return self._groups.get(key, ())
 
     def of(self, group: Key) -> list[Key]:
         return list(self._keys.get(group, ()))

@@ -149,15 +149,14 @@ async def claim(api: API, owner: Document, group: str, resource: str, *, relabel
 
 
 async def _set_owners(api: API, group: str, resource: str, obj: Document, refs: list[Document]) -> Document:
-    namespace, name = key_of(obj)
-    patch: Document = {
-        "metadata": {
-            "uid": metadata(obj)["uid"],
-            "resourceVersion": metadata(obj)["resourceVersion"],
-            "ownerReferences": refs or None,
-        }
-    }
-    return await api.merge_patch(group, resource, namespace, name, patch)
+    return await patch_unchanged(api, group, resource, obj, {"metadata": {"ownerReferences": refs or None}})
+
+
+async def patch_unchanged(api: API, group: str, resource: str, obj: Document, patch: Document) -> Document:
+    """Patch the object if it is still what it was. Raises: Conflict, NotFound."""
+    guard = {"uid": metadata(obj)["uid"], "resourceVersion": metadata(obj)["resourceVersion"]}
+    patch = {**patch, "metadata": {**patch.get("metadata", {}), **guard}}
+    return await api.merge_patch(group, resource, *key_of(obj), patch)
 
 
 async def write_status(api: API, group: str, resource: str, obj: Document, status: Document) -> Document:

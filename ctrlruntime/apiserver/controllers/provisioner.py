@@ -14,7 +14,15 @@ from typing import Final
 from ctrlruntime.apiserver.behaviour import PREFIX
 from ctrlruntime.apiserver.controllers.events import Recorder
 from ctrlruntime.apiserver.controllers.keyed import Key, keys_of
-from ctrlruntime.apiserver.controllers.objects import Now, is_deleting, key_of, metadata, own_key, write_status
+from ctrlruntime.apiserver.controllers.objects import (
+    Now,
+    is_deleting,
+    key_of,
+    metadata,
+    own_key,
+    patch_unchanged,
+    write_status,
+)
 from ctrlruntime.apiserver.controllers.volumes import (
     PROVISIONED_BY,
     PROVISIONERS,
@@ -105,9 +113,8 @@ class Provisioner:
         """Let the scheduler choose a node again: the one it chose is gone."""
         text = f'failed to provision volume with StorageClass "{class_of(claim)}": node "{node}" not found'
         await self._events.warning(api, claim, "ProvisioningFailed", text)
-        guard = {field: metadata(claim)[field] for field in ("uid", "resourceVersion")}
-        patch = {"metadata": {**guard, "annotations": {SELECTED_NODE: None}}}
-        await api.merge_patch("", "persistentvolumeclaims", *key_of(claim), patch)
+        patch = {"metadata": {"annotations": {SELECTED_NODE: None}}}
+        await patch_unchanged(api, "", "persistentvolumeclaims", claim, patch)
 
     async def _resize(self, api: API, claim: Document) -> None:
         asked = claim["spec"]["resources"]["requests"]["storage"]

@@ -31,6 +31,7 @@ from ctrlruntime.apiserver.controllers.objects import (
     key_of,
     metadata,
     owner_reference,
+    patch_unchanged,
     write_status,
 )
 from ctrlruntime.apiserver.interfaces import API, Change
@@ -113,14 +114,19 @@ class PodClaim:
     """Why the Pod cannot be scheduled (VolumeBinding in the scheduler's plugins)."""
 
 
+def claim_name(pod: Document, volume: Document) -> str:
+    """Return the name of the claim that a volume of a Pod is; empty for another one."""
+    if volume.get("ephemeral") is not None:
+        return f"{metadata(pod)['name']}-{volume['name']}"
+    return str((volume.get("persistentVolumeClaim") or {}).get("claimName", ""))
+
+
 def claims_of(api: API, pod: Document) -> Iterator[PodClaim]:
     """Yield the claims of a Pod. One without a class, which no volume is for, is left out: a server has no default class of itself."""
     namespace = str(metadata(pod)["namespace"])
     for volume in pod["spec"].get("volumes") or ():
-        is_ephemeral = volume.get("ephemeral") is not None
-        source: Document | None = volume.get("persistentVolumeClaim")
-        name = f"{metadata(pod)['name']}-{volume['name']}" if is_ephemeral else str((source or {}).get("claimName", ""))
-        if not is_ephemeral and source is None:
+        is_ephemeral, name = volume.get("ephemeral") is not None, claim_name(pod, volume)
+        if not name:
             continue
         claim = api.get("", "persistentvolumeclaims", namespace, name)
         if claim is None and is_ephemeral:
@@ -284,7 +290,9 @@ class VolumeBinding:
         else:
             if _annotations(claim).get(PROVISIONERS[0]) != provisioner:
                 annotations = dict.fromkeys(PROVISIONERS, provisioner)
-                claim = await _patch(api, "persistentvolumeclaims", claim, {"metadata": {"annotations": annotations}})
+                claim = await patch_unchanged(
+                    api, "", "persistentvolumeclaims", claim, {"metadata": {"annotations": annotations}}
+                )
             if provisioner == _HOST_PATH:
                 text = f'Failed to create provisioner: provisioning in volume plugin "{provisioner}" is disabled'
                 await self._tell(api, claim, "ProvisioningFailed", text)
@@ -315,7 +323,7 @@ class VolumeBinding:
             patch: Document = {"spec": {"claimRef": reference_to(claim)}}
             if not reference:
                 patch["metadata"] = {"annotations": {_BOUND_BY_CONTROLLER: "yes"}}
-            volume = await _patch(api, "persistentvolumes", volume, patch)
+            volume = await patch_unchanged(api, "", "persistentvolumes", volume, patch)
             self._learn(key, volume)
         await self._write_volume(api, volume, "Bound")
         annotations = {_COMPLETED: "yes"}
@@ -323,7 +331,7 @@ class VolumeBinding:
             annotations[_BOUND_BY_CONTROLLER] = "yes"
         if not is_bound(claim):
             patch = {"metadata": {"annotations": annotations}, "spec": {"volumeName": metadata(volume)["name"]}}
-            claim = await _patch(api, "persistentvolumeclaims", claim, patch)
+            claim = await patch_unchanged(api, "", "persistentvolumeclaims", claim, patch)
         await self._write_claim(api, claim, "Bound", volume)
 
     # Volumes
@@ -356,7 +364,7 @@ class VolumeBinding:
         patch: Document = {"spec": {"claimRef": {"uid": None}}}
         if _BOUND_BY_CONTROLLER in _annotations(volume):
             patch = {"spec": {"claimRef": None}, "metadata": {"annotations": {_BOUND_BY_CONTROLLER: None}}}
-        volume = await _patch(api, "persistentvolumes", volume, patch)
+        volume = await patch_unchanged(api, "", "persistentvolumes", volume, patch)
         await self._write_volume(api, volume, "Available")
 
     async def _release(self, api: API, volume: Document) -> None:
@@ -417,7 +425,7 @@ class EphemeralVolumes:
             return None
         for volume in pod["spec"].get("volumes") or ():
             template = (volume.get("ephemeral") or {}).get("volumeClaimTemplate")
-            name = f"{key[1]}-{volume['name']}"
+            name = claim_name(pod, volume)
             if template is None or api.get("", "persistentvolumeclaims", key[0], name) is not None:
                 continue
             meta: Document = template.get("metadata") or {}
@@ -430,12 +438,6 @@ class EphemeralVolumes:
 def _with_templates(change: Change) -> Iterable[Key]:
     if any(volume.get("ephemeral") for volume in change.object["spec"].get("volumes") or ()):
         yield key_of(change.object)
-
-
-async def _patch(api: API, resource: str, obj: Document, patch: Document) -> Document:
-    guard = {"uid": metadata(obj)["uid"], "resourceVersion": metadata(obj)["resourceVersion"]}
-    patch = {**patch, "metadata": {**patch.get("metadata", {}), **guard}}
-    return await api.merge_patch("", resource, *key_of(obj), patch)
 
 
 def _annotations(obj: Document) -> Document:
@@ -494,6 +496,6 @@ def _plugin_problem(name: str, ability: str) -> str:
 
 
 __all__ = [
-    "PROVISIONED_BY", "PROVISIONERS", "SELECTED_NODE", "STORAGE", "EphemeralVolumes", "PodClaim", "VolumeBinding", "claims_of",
-    "is_bound", "is_external", "provisioner_of", "reference_to", "waits_for_consumer",
+    "PROVISIONED_BY", "PROVISIONERS", "SELECTED_NODE", "STORAGE", "EphemeralVolumes", "PodClaim", "VolumeBinding", "claim_name",
+    "claims_of", "is_bound", "is_external", "provisioner_of", "reference_to", "waits_for_consumer",
 ]  # fmt: skip
