@@ -69,7 +69,9 @@ sent to both servers once before anything was fixed:
 |---|---:|---:|
 | objects of 18 public projects | 1,298 of 1,468 (88.4 %) | 1,456 of 1,458 (99.9 %) |
 | objects of 18 more projects, of the kinds that both servers serve | 98.7 % | |
-| built-in objects with one odd value, for each field of the kinds without a Pod template (`test_every_field.py`) | 8,160 of 9,827 (83.0 %) | 9,809 of 9,827 (99.8 %) |"""
+| built-in objects with one odd value, for each field of the kinds without a Pod template (`test_every_field.py`) | 8,160 of 9,827 (83.0 %) | 9,809 of 9,827 (99.8 %) |
+| 100 scenarios about all subjects, first round | 77 of 100 | |
+| 100 scenarios about all subjects, second round | 81 of 100 | |"""
 
 
 def summary(scenarios: Mapping[str, Scenario], known: Mapping[str, Any]) -> str:
