@@ -10,9 +10,9 @@ from cases import seeds
 from controllers_cluster import cluster, pod
 
 from ctrlruntime.apiserver.controllers.matching import (
+    FitIndex,
     Groups,
     Place,
-    Shelves,
     fits,
     is_free,
     place_of_claim,
@@ -182,14 +182,16 @@ async def test_a_class_that_appears_leads_to_its_claims_alone():
         assert reads[VOLUMES] == 0
 
 
-async def test_the_protection_of_claims_reads_the_pods_of_a_claim_alone():
+async def test_the_protection_of_a_claim_in_use_reads_the_pods_of_the_claim_alone():
     work = {}
     for count in (10, 40):
         async with cluster(["persistentvolumeclaim-protection"]) as c:
             for number in range(count):
                 await c.create(*CLAIMS, claim(f"c{number}"))
                 source = {"name": "v", "persistentVolumeClaim": {"claimName": f"c{number}"}}
-                await c.create("", "pods", pod(f"p{number}", nodeName="n", volumes=[source, {**source, "name": "w"}]))
+                for name in ("p", "q"):
+                    volumes = [source, {**source, "name": "w"}]
+                    await c.create("", "pods", pod(f"{name}{number}", nodeName="n", volumes=volumes))
                 await c.api.delete(*CLAIMS, "default", f"c{number}")
             await c.settle()
             assert len(c.api.list(*CLAIMS)) == count
@@ -198,7 +200,7 @@ async def test_the_protection_of_claims_reads_the_pods_of_a_claim_alone():
             for number in range(count):
                 await c.api.delete("", "pods", "default", f"p{number}", grace_period_seconds=0)
                 await c.settle()
-            assert c.api.list(*CLAIMS) == []
+            assert len(c.api.list(*CLAIMS)) == count
             work[count] = reads[CLAIMS] + reads["", "pods"]
 
     assert work[40] <= 4 * work[10] + 40
@@ -255,9 +257,9 @@ async def test_a_claim_whose_node_is_gone_goes_back_to_the_scheduler():
 
 
 @pytest.mark.parametrize("seed", seeds(range(60), 10))
-def test_shelves_find_what_a_look_at_everything_finds(seed):
+def test_indexes_find_what_a_look_at_everything_finds(seed):
     random = Random(seed)
-    volumes, claims = Shelves(), Shelves()
+    volumes, claims = FitIndex(), FitIndex()
     offers, asks = {}, {}
     for number in range(80):
         modes, size, labels = (
@@ -266,9 +268,9 @@ def test_shelves_find_what_a_look_at_everything_finds(seed):
             random.choice([None, {"a": "b"}]),
         )
         key, is_volume = (str(number % 50),), random.random() < 0.5
-        shelves, known = (volumes, offers) if is_volume else (claims, asks)
+        index, known = (volumes, offers) if is_volume else (claims, asks)
         if random.random() < 0.2:
-            shelves.remove(key)
+            index.remove(key)
             known.pop(key, None)
             continue
         place = (
@@ -276,11 +278,11 @@ def test_shelves_find_what_a_look_at_everything_finds(seed):
             if is_volume
             else place_of_claim(claim("c", size, modes, labels))
         )
-        shelves.put(key, place)
+        index.put(key, place)
         known[key] = place
 
     def meets(offer: Place, ask: Place) -> bool:
-        return set(ask.shelves) <= set(offer.shelves) and ask.modes <= offer.modes and ask.size <= offer.size
+        return set(ask.criteria) <= set(offer.criteria) and ask.modes <= offer.modes and ask.size <= offer.size
 
     for ask in asks.values():
         found = list(volumes.volumes_for(ask))

@@ -16,6 +16,7 @@ from ctrlruntime.schema.trees import Document
 CLAIM_FINALIZER: Final = "kubernetes.io/pvc-protection"
 VOLUME_FINALIZER: Final = "kubernetes.io/pv-protection"
 CLASS_FINALIZER: Final = "kubernetes.io/vac-protection"
+_CLASS_USERS: Final = ("persistentvolumeclaims", "persistentvolumes")
 
 
 class ClaimProtection:
@@ -43,10 +44,20 @@ class ClaimProtection:
         claim = api.get("", "persistentvolumeclaims", *key)
         if claim is None or not is_deleting(claim):
             return None
-        pods = (api.get("", "pods", *pod) for pod in self._pods.of(key))
-        if not any(pod is not None and _uses(pod, key[1]) for pod in pods):
+        if not self._is_used(api, key):
             await _drop(api, "", "persistentvolumeclaims", claim, CLAIM_FINALIZER)
         return None
+
+    def _is_used(self, api: API, key: Key) -> bool:
+        """Tell whether a Pod that is there now uses the claim.
+
+        The index follows the watch, so it can only say "in use": a Pod made this moment is not yet in it. Before a claim is let go, the Pods
+        themselves are looked at, as upstream asks the API server (askAPIServer in pvc_protection_controller.go).
+        """
+        known = (api.get("", "pods", *pod) for pod in self._pods.of(key))
+        if any(pod is not None and _uses(pod, key[1]) for pod in known):
+            return True
+        return any(_uses(pod, key[1]) for pod in api.list("", "pods", key[0]))
 
 
 class VolumeProtection:
@@ -76,10 +87,7 @@ class AttributesClassProtection:
     def feeds(self, api: API) -> Sequence[AsyncIterator[Key]]:
         return [
             keys_of(api.watch("storage.k8s.io", "volumeattributesclasses"), own_key),
-            *(
-                keys_of(api.watch("", resource), partial(self._classes_of, resource))
-                for resource in ("persistentvolumeclaims", "persistentvolumes")
-            ),
+            *(keys_of(api.watch("", resource), partial(self._classes_of, resource)) for resource in _CLASS_USERS),
         ]
 
     def _classes_of(self, resource: str, change: Change) -> Iterable[Key]:
@@ -94,9 +102,15 @@ class AttributesClassProtection:
         found = api.get("storage.k8s.io", "volumeattributesclasses", *key)
         if found is None or not is_deleting(found):
             return None
-        if not self._users.of(key):
+        if not self._users.of(key) and not _has_users(api, key[1]):
             await _drop(api, "storage.k8s.io", "volumeattributesclasses", found, CLASS_FINALIZER)
         return None
+
+
+def _has_users(api: API, class_name: str) -> bool:
+    """Tell whether a claim or a volume that is there now is of the class; the index may be a moment behind, as for claims."""
+    users = (user for resource in _CLASS_USERS for user in api.list("", resource))
+    return any(class_name in _class_names(user) for user in users)
 
 
 def _class_names(user: Document) -> set[str]:

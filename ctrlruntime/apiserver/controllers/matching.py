@@ -25,7 +25,7 @@ _OTHER_CLASS: Final = "storageClassName does not match"
 _OTHER_MODE: Final = "incompatible volumeMode"
 
 Label: TypeAlias = tuple[str, str] | None
-_Shelf: TypeAlias = tuple[str, str, str, Label]
+_Criteria: TypeAlias = tuple[str, str, str, Label]
 """Class, volume mode, attributes class, and one label: what has to be equal."""
 _Modes: TypeAlias = frozenset[str]
 
@@ -80,9 +80,9 @@ def rank(volume: Document) -> tuple[int, list[str]]:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where something lies in `Shelves`."""
+    """What an object offers or asks for, as `FitIndex` keeps it."""
 
-    shelves: tuple[_Shelf, ...]
+    criteria: tuple[_Criteria, ...]
     modes: _Modes
     size: Decimal
 
@@ -98,39 +98,39 @@ def place_of_claim(claim: Document) -> Place:
     return Place(((*_kind(claim), label),), _access_modes(claim), _asked_size(claim))
 
 
-class Shelves:
+class FitIndex:
     """Keys of volumes or of claims by what they offer or ask for."""
 
     def __init__(self) -> None:
         self._places: dict[Key, Place] = {}
-        self._rows: defaultdict[_Shelf, dict[_Modes, list[tuple[Decimal, Key]]]] = defaultdict(dict)
+        self._rows: defaultdict[_Criteria, dict[_Modes, list[tuple[Decimal, Key]]]] = defaultdict(dict)
 
     def put(self, key: Key, place: Place) -> None:
         self.remove(key)
         self._places[key] = place
-        for shelf in place.shelves:
-            insort(self._rows[shelf].setdefault(place.modes, []), (place.size, key))
+        for group in place.criteria:
+            insort(self._rows[group].setdefault(place.modes, []), (place.size, key))
 
     def remove(self, key: Key) -> None:
         place = self._places.pop(key, None)
         if place is None:
             return
-        for shelf in place.shelves:
-            rows = self._rows[shelf]
+        for group in place.criteria:
+            rows = self._rows[group]
             row = rows[place.modes]
             del row[bisect_left(row, (place.size, key))]
             if not row:
                 del rows[place.modes]
             if not rows:
-                del self._rows[shelf]
+                del self._rows[group]
 
     def volumes_for(self, claim: Place) -> Iterator[Key]:
         """Yield the volumes that offer what a claim asks for: those with the fewest access modes first, of them the smallest.
 
         Nothing may be put or removed meanwhile.
         """
-        for shelf in claim.shelves:
-            rows = self._rows.get(shelf) or {}
+        for group in claim.criteria:
+            rows = self._rows.get(group) or {}
             for modes in sorted((modes for modes in rows if claim.modes <= modes), key=lambda m: (len(m), sorted(m))):
                 row = rows[modes]
                 for index in range(bisect_left(row, claim.size, key=itemgetter(0)), len(row)):
@@ -138,8 +138,8 @@ class Shelves:
 
     def claims_for(self, volume: Place) -> Iterator[Key]:
         """Yield the claims that ask for no more than a volume offers: those that ask for most first."""
-        for shelf in volume.shelves:
-            for modes, row in (self._rows.get(shelf) or {}).items():
+        for group in volume.criteria:
+            for modes, row in (self._rows.get(group) or {}).items():
                 if modes <= volume.modes:
                     for index in reversed(range(bisect_right(row, volume.size, key=itemgetter(0)))):
                         yield row[index][1]
@@ -196,5 +196,15 @@ def _size(volume: Document) -> Decimal:
 
 
 __all__ = [
-    "Groups", "Place", "Shelves", "fits", "has_other_mode", "is_free", "is_named_by", "mismatches", "place_of_claim", "place_of_volume", "rank",
+    "FitIndex",
+    "Groups",
+    "Place",
+    "fits",
+    "has_other_mode",
+    "is_free",
+    "is_named_by",
+    "mismatches",
+    "place_of_claim",
+    "place_of_volume",
+    "rank",
 ]  # fmt: skip

@@ -13,8 +13,8 @@ from typing import Final
 from ctrlruntime.apiserver.controllers.events import Recorder
 from ctrlruntime.apiserver.controllers.keyed import Key, keys_of
 from ctrlruntime.apiserver.controllers.matching import (
+    FitIndex,
     Groups,
-    Shelves,
     fits,
     has_other_mode,
     is_free,
@@ -159,9 +159,9 @@ class VolumeBinding:
 
     def __init__(self, now: Now) -> None:
         self._events = Recorder("persistentvolume-controller", now)
-        self._free = Shelves()
+        self._free = FitIndex()
         """The volumes that any claim may have. It may be late: what it finds is looked at before it is used."""
-        self._waiting = Shelves()
+        self._waiting = FitIndex()
         """The claims that take any volume that fits, and to which none was offered since they were last looked at."""
         self._offered: dict[Key, list[Key]] = {}
         """By claim: the volumes that were offered to it since then."""
