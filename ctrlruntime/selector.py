@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
+
+from ctrlruntime.field_errors import quoted, shown
 
 __all__ = [
     "EVERYTHING",
@@ -74,10 +76,11 @@ def label_key_problems(key: str) -> list[str]:
             ]
         if not prefix:
             problems.append("prefix part must be non-empty")
-        elif not _SUBDOMAIN.match(prefix):
-            problems.append(f"prefix part {_SUBDOMAIN_RULE}")
-        elif utf8_length(prefix) > 253:
-            problems.append("prefix part must be no more than 253 bytes")
+        else:
+            if utf8_length(prefix) > 253:
+                problems.append("prefix part must be no more than 253 bytes")
+            if not _SUBDOMAIN.match(prefix):
+                problems.append(f"prefix part {_SUBDOMAIN_RULE}")
     if not name:
         problems.append("name part must be non-empty")
     elif utf8_length(name) > 63:
@@ -106,10 +109,9 @@ class Requirement:
     values: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        problems = label_key_problems(self.key)
+        problems = list(dict.fromkeys(_problems(self.key, self.operator, self.values)))
         if problems:
-            raise ValueError(f'key: Invalid value: "{self.key}": {"; ".join(problems)}')
-        _check_values(self.key, self.operator, self.values)
+            raise ValueError(problems[0] if len(problems) == 1 else f"[{', '.join(problems)}]")
         if self.operator in {"in", "notin"}:
             object.__setattr__(self, "values", tuple(sorted(set(self.values))))
 
@@ -153,28 +155,32 @@ def _int64(text: str) -> int | None:
     return number if -(2**63) <= number < 2**63 else None
 
 
-def _check_values(key: str, operator: Operator, values: tuple[str, ...]) -> None:
+def _problems(key: str, operator: Operator, values: tuple[str, ...]) -> Iterator[str]:
+    """Yield what is wrong with a requirement (NewRequirement in apimachinery's pkg/labels/selector.go)."""
+    if problems := label_key_problems(key):
+        yield f"key: Invalid value: {quoted(key)}: {'; '.join(problems)}"
+    if problem := _problem_of_count(operator, len(values)):
+        yield f"values: Invalid value: {shown(list(values))}: {problem}"
+    if operator in {"gt", "lt"}:
+        for index, value in enumerate(values):
+            if _int64(value) is None:
+                problem = "for 'Gt', 'Lt' operators, the value must be an integer"
+                yield f"values[{index}]: Invalid value: {quoted(value)}: {problem}"
+    for index, value in enumerate(values):
+        if problems := label_value_problems(value):
+            yield f"values[{index}][{key}]: Invalid value: {quoted(value)}: {'; '.join(problems)}"
+
+
+def _problem_of_count(operator: Operator, count: int) -> str:
     match operator:
         case "in" | "notin":
-            if not values:
-                raise ValueError("values: Invalid value: []: for 'in', 'notin' operators, values set can't be empty")
+            return "" if count else "for 'in', 'notin' operators, values set can't be empty"
         case "=" | "==" | "!=":
-            if len(values) != 1:
-                raise ValueError("values: Invalid value: []: exact-match compatibility requires one single value")
+            return "" if count == 1 else "exact-match compatibility requires one single value"
         case "exists" | "!":
-            if values:
-                raise ValueError("values: Invalid value: []: values set must be empty for exists and does not exist")
+            return "values set must be empty for exists and does not exist" if count else ""
         case _:
-            if len(values) != 1:
-                raise ValueError("values: Invalid value: []: for 'Gt', 'Lt' operators, exactly one value is required")
-            if _int64(values[0]) is None:
-                raise ValueError(
-                    f"values[0]: Invalid value: \"{values[0]}\": for 'Gt', 'Lt' operators, the value must be an integer"
-                )
-    for index, value in enumerate(values):
-        problems = label_value_problems(value)
-        if problems:
-            raise ValueError(f'values[{index}][{key}]: Invalid value: "{value}": {"; ".join(problems)}')
+            return "" if count == 1 else "for 'Gt', 'Lt' operators, exactly one value is required"
 
 
 @dataclass(frozen=True, slots=True)
@@ -293,112 +299,107 @@ def parse_labels(text: str) -> LabelSelector:
     return LabelSelector(tuple(_Parser(text).requirements())) if text else EVERYTHING
 
 
-_SYMBOLS = ("!=", "==", "=", "!", "(", ")", ",", ">", "<")
-_TOKEN = re.compile(r"[ \t\r\n]*(?:(!=|==|=|!|\(|\)|,|>|<)|([^ \t\r\n=!(),><]+)|\Z)")
+_SYMBOLS = frozenset({"!=", "==", "=", "!", "(", ")", ",", ">", "<"})
+_OPERATORS: Mapping[str, Operator] = {
+    "in": "in", "notin": "notin", "=": "=", "==": "==", "!=": "!=", ">": "gt", "<": "lt",
+}  # fmt: skip
+_TOKEN = re.compile(r"[ \t\r\n]*(?:(!=|==|[=!(),><])|([^ \t\r\n=!(),><\0]+))\0?")
+_END = ""
+"""The token after the last one. As upstream's Lexer, a NUL ends the text, but not where it follows a token."""
 
 
-@dataclass(slots=True)
 class _Parser:
-    """A recursive descent parser for label selectors, with the error messages of upstream."""
+    """A recursive descent parser for label selectors: that of apimachinery's pkg/labels/selector.go, with its messages."""
 
-    text: str
-    tokens: list[str] = field(default_factory=list[str])
-    position: int = 0
-
-    def __post_init__(self) -> None:
+    def __init__(self, text: str) -> None:
+        self.tokens: list[str] = []
         at = 0
-        while at < len(self.text):
-            found = _TOKEN.match(self.text, at)
-            if found is None:
-                break
-            token = found.group(1) or found.group(2)
-            if token:
-                self.tokens.append(token)
+        while found := _TOKEN.match(text, at):
+            self.tokens.append(found[1] or found[2])
             at = found.end()
+        self.tokens.reverse()
 
     def peek(self) -> str:
-        return self.tokens[self.position] if self.position < len(self.tokens) else ""
+        return self.tokens[-1] if self.tokens else _END
 
     def take(self) -> str:
-        token = self.peek()
-        self.position += 1
-        return token
+        return self.tokens.pop() if self.tokens else _END
 
     def requirements(self) -> Iterator[Requirement]:
-        if not self.tokens:
-            return
-        if self.peek() in _SYMBOLS and self.peek() != "!":
-            raise ValueError(f"found '{self.peek()}', expected: !, identifier, or 'end of string'")
-        while True:
+        while token := self.peek():
+            if not _may_begin(token):
+                raise ValueError(f"found '{token}', expected: !, identifier, or 'end of string'")
             try:
                 yield self.requirement()
             except ValueError as error:
                 raise ValueError(f"unable to parse requirement: {error}") from None
             separator = self.take()
-            if not separator:
+            if separator == _END:
                 return
             if separator != ",":
                 raise ValueError(f"found '{separator}', expected: ',' or 'end of string'")
-            following = self.peek()
-            if not following or (following in _SYMBOLS and following != "!"):
-                raise ValueError(f"found '{following}', expected: identifier after ','")
+            if not _may_begin(self.peek()):
+                raise ValueError(f"found '{self.peek()}', expected: identifier after ','")
 
     def requirement(self) -> Requirement:
         key = self.take()
-        negated = key == "!"
-        if negated:
+        is_negated = key == "!"
+        if is_negated:
             key = self.take()
-        if not key or key in _SYMBOLS:
+        if not _is_identifier(key):
             raise ValueError(f"found '{key}', expected: identifier")
-        if negated:
+        if problems := label_key_problems(key):
+            raise ValueError(f"<nil>: Invalid value: {quoted(key)}: {'; '.join(problems)}")
+        if is_negated:
             return Requirement(key, "!")
-        if self.peek() in {"", ","}:
+        if self.peek() in {_END, ","}:
             return Requirement(key, "exists")
-        operator = self.take()
-        match operator:
-            case "in" | "notin":
-                return Requirement(key, operator, tuple(self.value_set()))
-            case "=" | "==" | "!=":
-                return Requirement(key, operator, (self.exact_value(),))
-            case ">":
-                return Requirement(key, "gt", (self.exact_value(),))
-            case "<":
-                return Requirement(key, "lt", (self.exact_value(),))
-            case _:
-                raise ValueError(f"found '{operator}', expected: {_BINARY_OPERATORS}")
+        token = self.take()
+        operator = _OPERATORS.get(token)
+        if operator is None:
+            raise ValueError(f"found '{token}', expected: {_BINARY_OPERATORS}")
+        values = self.value_set() if operator in {"in", "notin"} else {self.exact_value()}
+        return Requirement(key, operator, tuple(sorted(values)))
 
     def exact_value(self) -> str:
-        if self.peek() in {"", ","}:
+        if self.peek() in {_END, ","}:
             return ""
         value = self.take()
-        if value in _SYMBOLS:
+        if not _is_identifier(value):
             raise ValueError(f"found '{value}', expected: identifier")
         return value
 
-    def value_set(self) -> Iterator[str]:
+    def value_set(self) -> set[str]:
         opening = self.take()
         if opening != "(":
             raise ValueError(f"found '{opening}' expected: '('")
-        expects_value = True
-        while True:
+        if self.peek() == ")":
+            self.take()
+            return {""}
+        if self.peek() != "," and not _is_identifier(self.peek()):
+            raise ValueError(f"found '{self.peek()}', expected: ',', ')' or identifier")
+        values: set[str] = set()
+        while self.peek() != ")":
             token = self.take()
-            if token == ")":  # noqa: S105 - a parenthesis
-                if expects_value:
-                    yield ""
-                return
-            if token == ",":  # noqa: S105
-                if expects_value:
-                    yield ""
-                expects_value = True
-            elif token and token not in _SYMBOLS:
-                if not expects_value:
-                    raise ValueError(f"found '{token}', expected: ',' or ')'")
-                yield token
-                expects_value = False
-            elif not expects_value:
-                raise ValueError(f"found '{token}', expected: ',' or ')'")
-            else:
-                raise ValueError(f"found '{token}', expected: ',', ')' or identifier")
+            if _is_identifier(token):
+                values.add(token)
+                if self.peek() not in {",", ")"}:
+                    raise ValueError(f"found '{self.peek()}', expected: ',' or ')'")
+            elif token != ",":  # noqa: S105 - a comma
+                raise ValueError(f"found '{token}', expected: ',', or identifier")
+            elif not values or self.peek() in {",", ")"}:
+                values.add("")
+        self.take()
+        return values
+
+
+def _is_identifier(token: str) -> bool:
+    return token != _END and token not in _SYMBOLS
+
+
+def _may_begin(token: str) -> bool:
+    """Tell whether a requirement can begin with the token."""
+    return token == "!" or _is_identifier(token)  # noqa: S105 - an exclamation mark
 
 
 @dataclass(frozen=True, slots=True)
@@ -475,7 +476,8 @@ def parse_fields(text: str) -> FieldSelector:
         if found is None:
             raise ValueError(f"invalid selector: '{text}'; can't understand '{part}'")
         path, operator, value = found.groups()
-        terms.append(FieldTerm(path, _unescaped(value), negated=operator == "!="))
+        if path or value:
+            terms.append(FieldTerm(path, _unescaped(value), negated=operator == "!="))
     return FieldSelector(tuple(terms))
 
 

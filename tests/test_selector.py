@@ -43,6 +43,9 @@ from ctrlruntime.selector import (
         ("a>5", {"a": "9223372036854775808"}, False),
         ("x.io/a=1,b,!c", {"x.io/a": "1", "b": ""}, True),
         ("in in (in)", {"in": "in"}, True),
+        ("a in (,b)", {"a": ""}, True),
+        ("a in (b,,c)", {"a": ""}, True),
+        ("a in (b,c)", {"a": ""}, False),
     ],
 )
 def test_label_selectors_match_as_the_api_server_does(text, labels, expected):
@@ -59,6 +62,15 @@ def test_label_selectors_match_as_the_api_server_does(text, labels, expected):
         ("a in 1", "unable to parse requirement: found '1' expected: '('"),
         ("a in (1", "unable to parse requirement: found '', expected: ',' or ')'"),
         ("a=(", "unable to parse requirement: found '(', expected: identifier"),
+        ("a=!", "unable to parse requirement: found '!', expected: identifier"),
+        ("a,,b", "found ',', expected: identifier after ','"),
+        ("(a)", "found '(', expected: !, identifier, or 'end of string'"),
+        ("!a=b", "found '=', expected: ',' or 'end of string'"),
+        ("a in (b c)", "unable to parse requirement: found 'c', expected: ',' or ')'"),
+        ("a in (b,", "unable to parse requirement: found '', expected: ',', or identifier"),
+        ("a in (=)", "unable to parse requirement: found '=', expected: ',', ')' or identifier"),
+        ("a notin", "unable to parse requirement: found '' expected: '('"),
+        ("/a", 'unable to parse requirement: <nil>: Invalid value: "/a": prefix part must be non-empty'),
         (
             "a>x",
             "unable to parse requirement: values[0]: Invalid value: \"x\": for 'Gt', 'Lt' operators, the value must be an integer",

@@ -10,14 +10,18 @@ import json
 import re
 import time
 from collections import Counter
+from math import isfinite
 from typing import Any, TypeAlias
 
 import msgspec
 
+from ctrlruntime.apiserver.go_json import TOO_DEEP, NumberError, OutOfRange, syntax_error
+
 _DEEPEST = 500
 """Levels of nesting that a body may have. kube-apiserver takes 10,000 of JSON; no Kubernetes type has a tenth of this, and each level here
 is a call on Python's stack."""
-_TOO_DEEP = "exceeded max depth"
+_LONGEST_INTEGER = 300
+"""Digits of an integer that is read as one; Go reads as floats those that have more than 64 bits."""
 _KEY = re.compile(rb'"\s*:')
 _decoder = msgspec.json.Decoder()
 _encoder = msgspec.json.Encoder()
@@ -42,23 +46,55 @@ def decode(body: bytes) -> Any:
 def decode_body(body: bytes) -> Any:
     """Return the tree of a JSON body that a client sent. What is not text in it becomes U+FFFD, as Go reads it.
 
-    Raises: ValueError, also when it is nested too deep.
+    Raises:
+        ValueError: with the message of encoding/json, also when it is nested too deep.
+        NumberError: a number is larger than a float of 64 bits can be.
+
     """
     try:
         return decode_strictly(body)
     except (UnicodeDecodeError, msgspec.DecodeError):
-        legible = _legible(body)
-        if legible == body:
-            raise
+        if why := syntax_error(body):
+            raise ValueError(why) from None
+    legible = _legible(body)
+    try:
         return decode_strictly(legible)
+    except msgspec.DecodeError:
+        return _decode_numbers(legible)
+
+
+def _decode_numbers(body: bytes) -> Any:
+    """Return the tree of a body with numbers that msgspec does not read. Raises: NumberError, ValueError."""
+    beyond: list[OutOfRange] = []
+
+    def number(text: str) -> float:
+        if isfinite(found := float(text)):
+            return found
+        beyond.append(OutOfRange(text))
+        return beyond[-1]
+
+    def integer(text: str) -> float:
+        return int(text) if len(text) < _LONGEST_INTEGER else number(text)
+
+    try:
+        tree = json.loads(body, parse_float=number, parse_int=integer)
+    except RecursionError:
+        raise ValueError(TOO_DEEP) from None
+    _check_depth(tree)
+    if beyond:
+        raise NumberError(beyond[0], tree)
+    return tree
 
 
 def decode_strictly(body: bytes) -> Any:
-    """Return the tree of a JSON body whose every text is Unicode. Raises: as `decode_body`."""
+    """Return the tree of a JSON body whose every text is Unicode.
+
+    Raises: UnicodeDecodeError, msgspec.DecodeError, and ValueError when it is nested too deep.
+    """
     try:
         tree = _decoder.decode(body)
     except RecursionError:
-        raise ValueError(_TOO_DEEP) from None
+        raise ValueError(syntax_error(body) or TOO_DEEP) from None
     if len(body) > _DEEPEST:
         _check_depth(tree)
     return tree
@@ -92,7 +128,7 @@ def _check_depth(tree: Any) -> None:
         level = [value for value in members if type(value) is dict or type(value) is list]
         if not level:
             return
-    raise ValueError(_TOO_DEEP)
+    raise ValueError(TOO_DEEP)
 
 
 def cut_metadata(body: bytes) -> bytes:

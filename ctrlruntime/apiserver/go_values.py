@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any, Final
 
-from ctrlruntime.field_errors import go_float
+from ctrlruntime.field_errors import go_float, quoted
 
 GO_TYPES: Final[dict[type, str]] = {
     dict: "map[string]interface {}",
@@ -56,6 +57,31 @@ def go_text(value: Any) -> str:
             return str(value)
 
 
+def parse_int(text: str) -> int:
+    """Return an integer of 64 bits. Raises: ValueError with the message of strconv.ParseInt."""
+    return _parsed(text, "ParseInt", _INTEGER, range(-(2**63), 2**63))
+
+
+def parse_uint(text: str) -> int:
+    """Return an unsigned integer of 64 bits. Raises: ValueError with the message of strconv.ParseUint."""
+    return _parsed(text, "ParseUint", _DIGITS, range(2**64))
+
+
+_INTEGER: Final = re.compile("[+-]?[0-9]+")
+_DIGITS: Final = re.compile("[0-9]+")
+_LONGEST: Final = 400
+"""Characters of a number that is worth to be read."""
+
+
+def _parsed(text: str, function: str, form: re.Pattern[str], numbers: range) -> int:
+    why = "invalid syntax"
+    if form.fullmatch(text):
+        if len(text) < _LONGEST and (number := int(text)) in numbers:
+            return number
+        why = "value out of range"
+    raise ValueError(f"strconv.{function}: parsing {quoted(text)}: {why}")
+
+
 def go_duration(seconds: float) -> str:
     """Return seconds as Go prints a duration: `10s`, `1m20s`, `1h5m0s`; without milliseconds and less."""
     sign, seconds = ("-", -seconds) if seconds < 0 else ("", seconds)
@@ -67,4 +93,4 @@ def go_duration(seconds: float) -> str:
     return f"{sign}{hours}h{text}" if hours else sign + text
 
 
-__all__ = ["GO_TYPES", "Foreign", "go_duration", "go_name", "go_text"]
+__all__ = ["GO_TYPES", "Foreign", "go_duration", "go_name", "go_text", "parse_int", "parse_uint"]

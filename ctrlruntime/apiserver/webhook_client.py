@@ -22,6 +22,10 @@ import aiohttp
 import msgspec
 from multidict import CIMultiDictProxy
 
+from ctrlruntime.apiserver.encoding import decode_body
+from ctrlruntime.apiserver.go_json import NO_HEAD, read_head
+from ctrlruntime.apiserver.yaml_reader import read_yaml
+from ctrlruntime.schema.trees import Document
 from ctrlruntime.tls import client_context
 
 _KEPT = 90.0
@@ -218,6 +222,22 @@ def _body(code: int, headers: CIMultiDictProxy[str], body: bytes) -> bytes:
         shown = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
         raise WebhookCallError(f'an error on the server ("{shown}") has prevented the request from succeeding')
     raise WebhookCallError(f"the server responded with the status code {code} but did not return more information")
+
+
+def read_review(body: bytes) -> Document:
+    """Return the review that a webhook answered, as client-go reads it: what does not begin as JSON is YAML.
+
+    Raises: ValueError with the message of the decoder.
+    """
+    if body.lstrip().startswith(b"{"):
+        try:
+            tree = decode_body(body)
+        except ValueError as error:
+            raise ValueError(f"{NO_HEAD}: {error}") from None
+    else:
+        tree, _ = read_yaml(body)
+    read_head(tree)
+    return tree or {}
 
 
 def _status_message(body: bytes) -> str:

@@ -6,13 +6,16 @@ JSON is YAML too, and what kubectl sends is mostly JSON: where the two mean the 
 from __future__ import annotations
 
 import re
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
 from ctrlruntime.api.yaml_text import MeaningError, read_documents
 from ctrlruntime.apiserver.encoding import decode_strictly, duplicate_fields
 from ctrlruntime.schema.trees import settle_numbers
+
+if TYPE_CHECKING:
+    from yaml import MarkedYAMLError
 
 _NOT_YAML: Final = re.compile(rb"\\/|\\u[dD][89a-fA-F]|\x7f|\xc2[\x80-\x84\x86-\x9f]|\xef\xbf[\xbe\xbf]")
 """What JSON may have and YAML may not: an escaped slash, escapes of surrogates, control characters."""
@@ -66,12 +69,21 @@ def _read_yaml(body: bytes) -> tuple[Any, list[str]]:
     except ReaderError as error:
         raise YAMLProblem(f"yaml: {_unreadable(error)}") from None
     except yaml.MarkedYAMLError as error:
-        line = error.problem_mark.line if error.problem_mark else 0
-        where = f"line {line + 1}: " if line else ""  # go-yaml names no first line
+        where = f"line {line}: " if (line := _line(error)) else ""
         raise YAMLProblem(f"yaml: {where}{_in_go(error.problem or '')}") from None
     except (yaml.YAMLError, ValueError) as error:
         raise YAMLProblem(f"yaml: {error}") from None
     return tree, repeated
+
+
+def _line(error: MarkedYAMLError) -> int:
+    """Return the line that go-yaml names, 0 for none: it counts from 0, and adds one for an error of the scanner (decode.go)."""
+    from yaml.scanner import ScannerError
+
+    line: int = error.problem_mark.line if error.problem_mark else 0
+    if line:
+        return line + isinstance(error, ScannerError)
+    return error.context_mark.line if error.context_mark else 0
 
 
 def _unreadable(error: Any) -> str:

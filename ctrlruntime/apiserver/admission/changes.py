@@ -7,8 +7,8 @@ from typing import Any
 from ctrlruntime import field_errors
 from ctrlruntime.apiserver import failures
 from ctrlruntime.apiserver.admission.matching import has_own_kind
-from ctrlruntime.apiserver.admission.reviews import internal, no_object
-from ctrlruntime.apiserver.go_values import go_name
+from ctrlruntime.apiserver.admission.reviews import internal
+from ctrlruntime.apiserver.go_json import read_head
 from ctrlruntime.apiserver.interfaces import AdmissionAttributes
 from ctrlruntime.apiserver.patch import json_patch
 from ctrlruntime.apiserver.registry.defaults import default
@@ -51,13 +51,14 @@ class Shown:
         """
         assert self.object is not None
         changed = json_patch.apply(copy_tree(self.object), operations)
-        if not isinstance(changed, dict):
-            raise internal(no_object(changed))
         return self.become(changed, is_strict=is_strict)
 
     def become(self, changed: Document, *, is_strict: bool = False) -> bool:
         """Take a changed object, read as its kind; tell whether it differs. Raises: APIStatusError."""
-        _check_head(changed)
+        try:
+            read_head(changed)
+        except ValueError as error:
+            raise internal(str(error)) from None
         if self.resource.is_custom and not self.is_fixed:
             changed = _read_custom(self.resource, changed)
         else:
@@ -87,14 +88,6 @@ async def shown_as(attributes: AdmissionAttributes, document: Document | None, r
     if document is None or resource is asked or has_own_kind(attributes):
         return document
     return await asked.convert(document, resource)
-
-
-def _check_head(document: Document) -> None:
-    """Raises: APIStatusError for a version or a kind that is no string."""
-    for name in ("apiVersion", "kind"):
-        if not isinstance(document.get(name) or "", str):
-            text = f"json: cannot unmarshal {go_name(document[name])} into Go struct field .{name} of type string"
-            raise internal(f"couldn't get version/kind; json parse error: {text}")
 
 
 def _read_built_in(expected: tuple[str, str, str], document: Document, unknown: list[str]) -> Document:

@@ -6,23 +6,64 @@ import base64
 import binascii
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
-
-import msgspec
+from typing import Any, Final, Literal
 
 from ctrlruntime.apiserver.authorization import user_info
+from ctrlruntime.apiserver.encoding import decode_body
+from ctrlruntime.apiserver.go_json import Struct, check_list, unmarshal
+from ctrlruntime.apiserver.go_values import go_name
 from ctrlruntime.apiserver.interfaces import AdmissionAttributes
+from ctrlruntime.apiserver.webhook_client import read_review
 from ctrlruntime.errors import APIStatusError
 from ctrlruntime.schema.trees import Document, encode
 
 _GROUP = "admission.k8s.io"
 _KNOWN = frozenset({f"{_GROUP}/v1", f"{_GROUP}/v1beta1"})
 _SCHEME = 'in scheme "pkg/runtime/scheme.go:111"'
-_NO_OBJECT = (
-    "couldn't get version/kind; json parse error: json: cannot unmarshal {kind} into Go value of type "
-    'struct {{ APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }}'
+_STATUS: Final = Struct(
+    "Status",
+    "v1.Status",
+    {
+        "metadata": Struct(
+            "ListMeta",
+            "v1.ListMeta",
+            {"selfLink": "string", "resourceVersion": "string", "continue": "string", "remainingItemCount": "int64"},
+            is_exact=True,
+        ),
+        "status": "string",
+        "message": "string",
+        "reason": "v1.StatusReason",
+        "code": "int32",
+        "details": Struct(
+            "StatusDetails",
+            "v1.StatusDetails",
+            {
+                "name": "string",
+                "group": "string",
+                "kind": "string",
+                "uid": "types.UID",
+                "causes": "[]v1.StatusCause",
+                "retryAfterSeconds": "int32",
+            },
+            is_exact=True,
+        ),
+    },
+    is_exact=True,
 )
-_GO_KINDS: Mapping[type, str] = {str: "string", int: "number", float: "number", bool: "bool", list: "array"}
+_RESPONSE: Final = Struct(
+    "AdmissionResponse",
+    "v1.AdmissionResponse",
+    {
+        "uid": "types.UID",
+        "allowed": "bool",
+        "status": _STATUS,
+        "patchType": "v1.PatchType",
+        "auditAnnotations": "map[string]string",
+        "warnings": "[]string",
+    },
+    is_exact=True,
+)
+_REVIEW: Final = Struct("AdmissionReview", "v1.AdmissionReview", {"response": _RESPONSE}, is_exact=True)
 
 
 class ReviewError(Exception):
@@ -101,7 +142,7 @@ class Answer:
 def read_answer(body: bytes, version: str, uid: str, side: Literal["mutating", "validating"]) -> Answer:
     """Return the answer in a review. Raises: ReviewError."""
     review = _decoded(body, version)
-    answer = _answer(review.get("response"))
+    answer = _answer(review)
     if version == "v1beta1":
         return answer  # the old version neither echoes the uid nor has to say what its patch is
     _check_echo(review, uid)
@@ -118,12 +159,9 @@ def read_answer(body: bytes, version: str, uid: str, side: Literal["mutating", "
 
 def _decoded(body: bytes, version: str) -> Document:
     try:
-        review: Any = msgspec.json.decode(body)
-    except msgspec.DecodeError:
-        raise ReviewError.uncalled(no_object("")) from None
-    if not isinstance(review, dict):
-        raise ReviewError.uncalled(no_object(review))
-    found: Document = review
+        found = read_review(body)
+    except ValueError as error:
+        raise ReviewError.uncalled(str(error)) from None
     kind, api_version = found.get("kind") or "", found.get("apiVersion") or ""
     if not kind and not api_version:
         return found
@@ -137,11 +175,6 @@ def _decoded(body: bytes, version: str) -> Document:
     return found
 
 
-def no_object(value: Any) -> str:
-    """Return what Go says of JSON that is not the object it should be."""
-    return _NO_OBJECT.format(kind=_GO_KINDS.get(type(value), "value"))
-
-
 def _check_echo(review: Document, uid: str) -> None:
     given = (review.get("response") or {}).get("uid") or ""
     if given != uid:
@@ -150,55 +183,50 @@ def _check_echo(review: Document, uid: str) -> None:
         raise ReviewError.invalid(f"expected webhook response of {_GROUP}/v1, Kind=AdmissionReview, got /, Kind=")
 
 
-def _answer(response: Any) -> Answer:
+def _answer(review: Document) -> Answer:
+    try:
+        response = unmarshal(review, _REVIEW).get("response")
+        patch = _bytes((review.get("response") or {}).get("patch"))
+    except ValueError as error:
+        raise ReviewError.uncalled(str(error)) from None
     if response is None:
         raise ReviewError.invalid("webhook response was absent")
-    if not isinstance(response, dict):
-        raise ReviewError.uncalled(_cannot(response, "response", "v1.AdmissionResponse"))
-    found: Document = response
-    for field, kind in (("allowed", bool), ("patch", str), ("patchType", str), ("status", dict), ("warnings", list)):
-        if found.get(field) is not None and not isinstance(found[field], kind):
-            shown = {bool: "bool", str: "string", dict: "v1.Status", list: "[]string"}[kind]
-            raise ReviewError.uncalled(_cannot(found[field], f"response.{field}", shown))
-    try:
-        patch = base64.b64decode(found.get("patch") or "", validate=True)
-    except binascii.Error:
-        raise ReviewError.uncalled("illegal base64 data at input byte 0") from None
     return Answer(
-        is_allowed=bool(found.get("allowed")),
+        is_allowed=response.get("allowed", False),
         patch=patch,
-        patch_type=found.get("patchType") or "",
-        status=found.get("status"),
-        warnings=tuple(str(warning) for warning in found.get("warnings") or ()),
+        patch_type=response.get("patchType", ""),
+        status=response.get("status"),
+        warnings=response.get("warnings", ()),
     )
 
 
-def _cannot(value: Any, field: str, kind: str) -> str:
-    given = "object" if isinstance(value, dict) else _GO_KINDS.get(type(value), "value")
-    return f"json: cannot unmarshal {given} into Go struct field AdmissionResponse.{field} of type {kind}"
+def _bytes(patch: Any) -> bytes:
+    """Return the bytes of a patch: a text in base64, or as Go reads it a list of numbers. Raises: ValueError."""
+    match patch:
+        case None:
+            return b""
+        case str():
+            try:
+                return base64.b64decode(patch, validate=True)
+            except binascii.Error:
+                raise ValueError("illegal base64 data at input byte 0") from None
+        case list() if all(type(byte) is int and 0 <= byte < 256 for byte in patch):
+            return bytes(patch)
+        case _:
+            raise ValueError(
+                f"json: cannot unmarshal {go_name(patch)} into Go struct field AdmissionResponse.response.patch of type []uint8"
+            )
+
+
+_OPERATION: Final = Struct("", "jsonpatch.Operation", {})
 
 
 def read_patch(patch: bytes) -> list[Document]:
     """Return the operations. Raises: ReviewError."""
-    prefix = "received undecodable patch in webhook response"
     try:
-        operations: Any = msgspec.json.decode(patch)
-    except msgspec.DecodeError as error:
-        first = patch.lstrip()[:1].decode("utf-8", "replace")
-        if "truncated" in str(error) or not first:
-            why = "unexpected end of JSON input"
-        elif first not in '{["-0123456789tfn':
-            why = f"invalid character {first!r} looking for beginning of value"
-        else:
-            why = str(error)
-        raise ReviewError(f"{prefix}: {why}") from None
-    if operations is None:
-        return []
-    if not isinstance(operations, list) or not all(isinstance(one, dict) for one in operations):
-        kind = "object" if isinstance(operations, dict) else _GO_KINDS.get(type(operations), "value")
-        raise ReviewError(f"{prefix}: json: cannot unmarshal {kind} into Go value of type jsonpatch.Patch")
-    found: list[Document] = operations
-    return found
+        return check_list(decode_body(patch), _OPERATION, "jsonpatch.Patch")
+    except ValueError as error:
+        raise ReviewError(f"received undecodable patch in webhook response: {error}") from None
 
 
 def _denial(webhook: str, given: Mapping[str, Any]) -> APIStatusError:
@@ -244,7 +272,6 @@ __all__ = [
     "encode_review",
     "internal",
     "make_request",
-    "no_object",
     "read_answer",
     "read_patch",
 ]

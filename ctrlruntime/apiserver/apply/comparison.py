@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 from ctrlruntime.apiserver.apply.fieldsets import FieldSet, cut
 from ctrlruntime.apiserver.apply.merge import compare_fields
 from ctrlruntime.apiserver.apply.resets import Reset
-from ctrlruntime.apiserver.apply.types import Type, Versions
+from ctrlruntime.apiserver.apply.types import Type, UnfitError, Versions
 from ctrlruntime.schema.trees import Document
 
 _UNOWNED_METADATA: Final = frozenset(
@@ -66,7 +66,7 @@ class Comparison:
         self._found: dict[str, Changes | None] = {api_version: changes}
 
     def at(self, version: str) -> Changes | None:
-        """Return the changes in a version, or None when it is not served any more."""
+        """Return the changes in a version, or None when it is not served any more. Raises: UnfitError."""
         if version not in self._found:
             self._found[version] = self._compare_at(version)
         return self._found[version]
@@ -75,8 +75,14 @@ class Comparison:
         root = self._versions.type_of(version)
         if root is None:
             return None
-        old = {} if self._live is None else self._versions.convert(self._live, version)
-        return _compare(root, old, self._versions.convert(self._new, version), self._reset)
+        old = {} if self._live is None else self._converted("old", self._live, version)
+        return _compare(root, old, self._converted("new", self._new, version), self._reset)
+
+    def _converted(self, which: str, document: Document, version: str) -> Document:
+        try:
+            return self._versions.convert(document, version)
+        except UnfitError as error:
+            raise error.during(f"failed to convert {which} object") from None
 
 
 def _compare(root: Type, old: Document, new: Document, reset: Reset) -> Changes:

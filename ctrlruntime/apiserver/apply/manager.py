@@ -27,8 +27,8 @@ from ctrlruntime.apiserver.apply.ownership import (
 )
 from ctrlruntime.apiserver.apply.pruning import Pruning
 from ctrlruntime.apiserver.apply.resets import Reset
-from ctrlruntime.apiserver.apply.types import Type, Versions
-from ctrlruntime.apiserver.apply.validation import problems
+from ctrlruntime.apiserver.apply.types import Type, UnfitError, Versions
+from ctrlruntime.apiserver.apply.validation import listed, problems
 from ctrlruntime.apiserver.encoding import timestamp
 from ctrlruntime.errors import BadRequest
 from ctrlruntime.schema.trees import Document, is_same
@@ -110,7 +110,10 @@ class FieldManager:
                 is_kept = entries is present and len(ownership) == len(entries) and not self._settles
                 metadata["managedFields"] = entries if is_kept else self._write(ownership)
             return
-        _take_from_others(ownership, None, comparison)
+        try:
+            _take_from_others(ownership, None, comparison)
+        except UnfitError:
+            return  # as upstream, whose UpdateNoErrors forgets all owners then
         if changed:
             owner = owner_of(manager, "Update", self._api_version, subresource)
             self._give(ownership, owner, changed)
@@ -173,8 +176,9 @@ class FieldManager:
         self._check(config)
         wrong = problems(self._root, config)
         if wrong:
-            listed = wrong[0] if len(wrong) == 1 else "errors:\n" + "\n".join(f"  {line}" for line in wrong)
-            raise failures.plain_internal(f"failed to create typed patch object ({self._shown(config)}): {listed}")
+            raise failures.plain_internal(
+                f"failed to create typed patch object ({self._shown(config)}): {listed(wrong)}"
+            )
         if live is None:
             return self._created(config, manager, subresource, reset)
         bare = _without_owners(live)
@@ -183,14 +187,9 @@ class FieldManager:
             self._own_before(ownership, bare, subresource, reset)
         owner = owner_of(manager, "Apply", self._api_version, subresource)
         try:
-            result = self._apply(bare, config, ownership, owner, reset, force=force)
-        except Conflicts as conflicts:
-            left = conflicts.fields
-            if manager == _KUBECTL:
-                left = not_from_last_applied(self._root, self._api_version, bare, left)
-            if left:
-                raise conflict(left) from None
-            result = self._apply(bare, config, ownership, owner, reset, force=True)
+            result = self._merged(bare, config, ownership, owner, reset, force=force)
+        except UnfitError as error:
+            raise failures.plain_internal(str(error)) from None
         if result is not bare and manager == _KUBECTL:
             renew_last_applied(result, config)
         elif result is bare and manager == _KUBECTL and last_applied(result):
@@ -238,6 +237,20 @@ class FieldManager:
         for name in reset.roots:
             named.pop(f"f:{name}", None)
         return cut(named, reset.paths) if reset.paths else named
+
+    def _merged(
+        self, live: Document, config: Document, ownership: Ownership, owner: Owner, reset: Reset, *, force: bool
+    ) -> Document:
+        """Return the object after the apply, as `_apply`. Raises: Conflict, UnfitError."""
+        try:
+            return self._apply(live, config, ownership, owner, reset, force=force)
+        except Conflicts as conflicts:
+            left = conflicts.fields
+            if owner.manager == _KUBECTL:
+                left = not_from_last_applied(self._root, self._api_version, live, left)
+            if left:
+                raise conflict(left) from None
+            return self._apply(live, config, ownership, owner, reset, force=True)
 
     def _apply(
         self, live: Document, config: Document, ownership: Ownership, owner: Owner, reset: Reset, *, force: bool

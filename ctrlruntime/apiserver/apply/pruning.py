@@ -10,7 +10,7 @@ from typing import Any
 from ctrlruntime.apiserver.apply.fieldsets import FieldSet, difference, intersection, is_member, union
 from ctrlruntime.apiserver.apply.merge import ABSENT, named_fields, with_declared
 from ctrlruntime.apiserver.apply.ownership import Owned, Ownership
-from ctrlruntime.apiserver.apply.types import Type, Versions
+from ctrlruntime.apiserver.apply.types import Type, UnfitError, Versions
 from ctrlruntime.schema.trees import Document
 
 
@@ -23,14 +23,17 @@ class Pruning:
         self._api_version = api_version
 
     def pruned(self, merged: Document, ownership: Ownership, former: Owned, named: FieldSet) -> Document:
-        """Return the object without the fields that its manager owned (`former`), does not apply now, and no other manager owns."""
+        """Return the object without the fields that its manager owned (`former`), does not apply now, and no other manager owns.
+
+        Raises: UnfitError.
+        """
         version = former.version
         if version == self._api_version and not difference(former.fields, named):
             return merged
         root = self._type_of(version)
         if root is None:
             return merged
-        there = self._at(merged, version)
+        there = self._at(merged, version, "failed to convert merged object to last applied version")
         last = with_declared(root, former.fields)
         pruned: Document = without(root, there, last)
         pruned = self._with_owned(there, pruned, version, ownership)
@@ -48,7 +51,9 @@ class Pruning:
             root = self._type_of(at)
             if root is None:
                 continue
-            merged, pruned = self._at(merged, at), self._at(pruned, at)
+            step = "failed add back owned items: failed to convert"
+            merged = self._at(merged, at, f"{step} merged object at version {at}")
+            pruned = self._at(pruned, at, f"{step} pruned object at version {at}")
             current = at
             kept = union(_members(root, pruned), with_declared(root, owned[at]))
             pruned = without(root, merged, difference(_members(root, merged), kept))
@@ -57,8 +62,13 @@ class Pruning:
     def _type_of(self, version: str) -> Type | None:
         return self._root if version == self._api_version else self._versions.type_of(version)
 
-    def _at(self, document: Document, version: str) -> Document:
-        return document if document.get("apiVersion", version) == version else self._versions.convert(document, version)
+    def _at(self, document: Document, version: str, step: str = "") -> Document:
+        if document.get("apiVersion", version) == version:
+            return document
+        try:
+            return self._versions.convert(document, version)
+        except UnfitError as error:
+            raise error.during(f"failed to prune fields: {step}" if step else "failed to prune fields") from None
 
 
 def _members(root: Type, document: Document) -> FieldSet:

@@ -19,7 +19,8 @@ from ctrlruntime.apiserver.apply.manager import FieldManager
 from ctrlruntime.apiserver.apply.ownership import same_but_times
 from ctrlruntime.apiserver.apply.resets import Reset, reset_of
 from ctrlruntime.apiserver.apply.scale import path_of, to_object, to_scale
-from ctrlruntime.apiserver.apply.types import Compiler, Schemas, Type
+from ctrlruntime.apiserver.apply.types import Compiler, Schemas, Type, UnfitError
+from ctrlruntime.apiserver.apply.validation import listed, problems
 from ctrlruntime.apiserver.discovery.openapi import recorded
 from ctrlruntime.apiserver.encoding import decode
 from ctrlruntime.apiserver.interfaces import DEFINITIONS
@@ -277,7 +278,15 @@ class _Versions:
         source, target = self._resource(document.get("apiVersion", self._version)), self._resource(api_version)
         if source is None or target is None or source is target:
             return document
-        return _convert(document, source, target)
+        converted = _convert(document, source, target)
+        # A webhook would make it fit. Of a built-in kind every version fits.
+        if (
+            target.is_custom
+            and target.conversion is None
+            and (wrong := problems(self._fields.type_of(target), converted))
+        ):
+            raise UnfitError(listed(wrong))
+        return converted
 
 
 class _NoVersions:

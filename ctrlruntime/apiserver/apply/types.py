@@ -26,6 +26,14 @@ class ItemKeyError(ValueError):
     """A list item has no unique key; the text is upstream's."""
 
 
+class UnfitError(Exception):
+    """An object does not fit the type of another version of its kind, to which it is to be converted; the text is upstream's."""
+
+    def during(self, step: str) -> UnfitError:
+        """Return the error of the step that this one ends."""
+        return UnfitError(f"{step}: {self}")
+
+
 class Type:
     """What a value may be, and how it merges. One type may allow a scalar, a list and a map (a value of unknown type does)."""
 
@@ -124,7 +132,7 @@ class Versions(Protocol):
         ...
 
     def convert(self, document: Document, api_version: str, /) -> Document:
-        """Return a tree in another served version; the argument stays as it is."""
+        """Return a tree in another served version; the argument stays as it is. Raises: UnfitError."""
         ...
 
 

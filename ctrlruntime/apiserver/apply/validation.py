@@ -21,6 +21,11 @@ def problems(kind: Type, value: Any, path: str = "") -> list[str]:
     return [f"{path}: {wrong}"] if wrong else []
 
 
+def listed(problems: list[str]) -> str:
+    """Return several problems as one text."""
+    return problems[0] if len(problems) == 1 else "errors:\n" + "\n".join(f"  {line}" for line in problems)
+
+
 def _map_problems(kind: Type, value: dict[str, Any], path: str) -> list[str]:
     found: list[str] = []
     for name, inner in value.items():

@@ -14,8 +14,8 @@ from multidict import CIMultiDict
 
 from ctrlruntime.apiserver.encoding import decode, encode_yaml
 from ctrlruntime.apiserver.http.calls import Call
-from ctrlruntime.apiserver.http.negotiation import negotiate
-from ctrlruntime.errors import APIStatusError, NotAcceptable
+from ctrlruntime.apiserver.http.negotiation import plain_form
+from ctrlruntime.errors import APIStatusError
 from ctrlruntime.schema.trees import encode
 
 _GZIP_OVER = 128 * 1024
@@ -94,11 +94,13 @@ def failure(error: APIStatusError, call: Call | None = None) -> web.Response:
     if error.retry_after is not None:
         headers["Retry-After"] = str(int(error.retry_after))
     status = failure_status(error)
-    if call is not None and _wants_yaml(call.headers.get("Accept", "")):
+    form = plain_form(call.headers.get("Accept", "")) if call is not None else "json"
+    if form == "yaml":
         headers["Content-Type"] = "application/yaml"
         return web.Response(status=error.code, body=encode_yaml(status), headers=headers)
-    is_pretty = call is not None and _is_pretty(call)
-    body = msgspec.json.format(encode(status), indent=2) if is_pretty else encode(status) + b"\n"
+    # Where no form fits, a failure is written as it is, and indented (WriteRawJSON in apiserver's responsewriters).
+    is_indented = form is None or (call is not None and _is_pretty(call))
+    body = msgspec.json.format(encode(status), indent=2) if is_indented else encode(status) + b"\n"
     return web.Response(status=error.code, body=body, headers=headers)
 
 
@@ -114,15 +116,6 @@ def failure_status(error: APIStatusError) -> Mapping[str, Any]:
     if error.code in _WITHOUT_DETAILS and not str(error.status.get("message", "")).startswith(_WITH_DETAILS):
         return {key: value for key, value in status.items() if key != "details"}
     return status
-
-
-def _wants_yaml(accept: str) -> bool:
-    if not accept or accept == "application/json":
-        return False
-    try:
-        return negotiate(accept).is_yaml
-    except NotAcceptable:
-        return False
 
 
 def text(body: str, code: int = 200, headers: Mapping[str, str] | None = None) -> web.Response:

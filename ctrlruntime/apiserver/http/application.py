@@ -21,7 +21,7 @@ from typing import Any
 from aiohttp import web
 
 from ctrlruntime.apiserver import failures
-from ctrlruntime.apiserver.authentication import Authenticator, Impersonation, is_impersonating, wanted_user
+from ctrlruntime.apiserver.authentication import ANONYMOUS, Authenticator, Impersonation, is_impersonating, wanted_user
 from ctrlruntime.apiserver.authorization import RBAC, User
 from ctrlruntime.apiserver.containers import Containers
 from ctrlruntime.apiserver.discovery import Discovery
@@ -30,7 +30,7 @@ from ctrlruntime.apiserver.http.answers import answer, failure, headers_of, text
 from ctrlruntime.apiserver.http.bodies import read_fitted
 from ctrlruntime.apiserver.http.calls import Call, ResourcePath, resource_path, split_query
 from ctrlruntime.apiserver.http.lists import list_body
-from ctrlruntime.apiserver.http.negotiation import go_type, negotiate
+from ctrlruntime.apiserver.http.negotiation import STREAMS, negotiate
 from ctrlruntime.apiserver.http.objects import Objects
 from ctrlruntime.apiserver.http.options import list_options, write_options
 from ctrlruntime.apiserver.http.pages import Pages
@@ -94,32 +94,30 @@ class Application:
 
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
         """Answer one request; failures become Status bodies."""
+        raw_path, _, raw_query = request.path_qs.partition("?")
+        query, queries = split_query(raw_query) if raw_query else ({}, {})
+        call = Call(request.method, raw_path.rstrip("/") or "/", query, queries, request.headers, ANONYMOUS)
         try:
-            return await self._handle(request)
+            return await self._handle(request, call, raw_path)
         except _DeniedError as denied:
-            response = failure(denied.status)
+            response = failure(denied.status, call)
             response.headers["X-Content-Type-Options"] = "nosniff"
             return response
         except APIStatusError as error:
-            return failure(error)
+            return failure(error, call)
         except (ConnectionResetError, web.HTTPException):
             raise
         except Exception as error:  # noqa: BLE001 - a bug of ours must not look like a dead server
             _log.exception("request failed", method=request.method, path=request.path)
-            return failure(APIStatusError.from_status(_internal(error)))
+            return failure(APIStatusError.from_status(_internal(error)), call)
 
-    async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
-        raw_path, _, raw_query = request.path_qs.partition("?") if "?" in request.path_qs else (request.path_qs, "", "")
-        path = raw_path.rstrip("/") or "/"
-        method = request.method
+    async def _handle(self, request: web.BaseRequest, call: Call, raw_path: str) -> web.StreamResponse:
+        method, path = call.method, call.path
         injected = self._faults.next_failure(method, raw_path)
         if injected is not None:
             return _injected(*injected)
-        query, queries = split_query(raw_query) if raw_query else ({}, {})
-        user = self._user(request)
-        call = Call(method, path, query, queries, request.headers, user)
-        target = resource_path(path) if path.startswith("/api") else None
-        call.target = target
+        call.user = user = self._user(request)
+        call.target = target = resource_path(path) if path.startswith("/api") else None
         if is_impersonating(request.headers):
             try:
                 wanted = wanted_user(request.headers.items())
@@ -139,8 +137,8 @@ class Application:
         if resource.deprecation_warning:
             call.warnings.append(resource.deprecation_warning)
         self._check_verb(call, resource, target)
-        if "timeout" in query and not _DURATION.fullmatch(query["timeout"]):
-            shown = query["timeout"]
+        if "timeout" in call.query and not _DURATION.fullmatch(call.query["timeout"]):
+            shown = call.query["timeout"]
             text = f'invalid timeout specified in the request URL - time: invalid duration "{shown}"'
             raise failures.bad_request(text)
         if call.verb == "watch":
@@ -153,13 +151,10 @@ class Application:
                 call.check_create = partial(self._authorize_create, call)
             if resource.stored_as == DEFINITIONS and len(call.body) >= LARGE:
                 await _in_thread(partial(_prepare_definition, resource, call.body))
-        try:
-            response = await self._dispatch(call, resource, target)
-            backing = self._registry.store.backing
-            if backing is not None and method != "GET":
-                await _committed(backing)
-        except APIStatusError as error:
-            return failure(error, call)
+        response = await self._dispatch(call, resource, target)
+        backing = self._registry.store.backing
+        if backing is not None and method != "GET":
+            await _committed(backing)
         return response
 
     # Identity and permission
@@ -270,16 +265,15 @@ class Application:
                 return await self._objects.delete_collection(call, resource, target)
 
     async def _list(self, call: Call, resource: Resource) -> web.Response:
-        representation = negotiate(call.headers.get("Accept", ""), is_collection=True)
-        if representation.form == "metadata" and not representation.is_list_form:
-            kind = go_type(resource, resource.list_kind)
-            raise NotAcceptable(f"you requested PartialObjectMetadata, but the requested object is a list ({kind})")
+        representation = negotiate(call.headers.get("Accept", ""), is_collection=True, is_custom=resource.is_custom)
         view = self._objects.view(call, resource, representation)
         body = await list_body(self._registry, call, list_options(call), view)
         return answer(call, body, is_yaml=representation.is_yaml)
 
     async def _watch(self, request: web.BaseRequest, call: Call, resource: Resource) -> web.StreamResponse:
-        representation = negotiate(call.headers.get("Accept", ""), is_collection=True)
+        representation = negotiate(call.headers.get("Accept", ""), is_collection=True, is_custom=resource.is_custom)
+        if representation.is_yaml:
+            raise NotAcceptable(f"only the following media types are accepted: {STREAMS}")
         options = list_options(call)
         watch = Watch(
             self._registry,
@@ -299,8 +293,9 @@ class Application:
         # A client that goes away ends its watch; that is how most watches end, and nobody's error.
         with contextlib.suppress(ConnectionResetError):
             await response.prepare(request)
-            async for chunk in watch.frames():
-                await response.write(chunk)
+            if not representation.is_list_form:  # no event is a list: kube-apiserver ends the watch at the first
+                async for chunk in watch.frames():
+                    await response.write(chunk)
             await response.write_eof()
         return response
 

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-import msgspec
-
 from ctrlruntime.apiserver import failures
 from ctrlruntime.apiserver.encoding import decode_body, duplicate_fields
-from ctrlruntime.apiserver.go_values import go_name
+from ctrlruntime.apiserver.go_json import END, NO_HEAD, NumberError, read_head
 from ctrlruntime.apiserver.http import protobuf
 from ctrlruntime.apiserver.http.calls import Call
 from ctrlruntime.apiserver.http.negotiation import body_type
 from ctrlruntime.apiserver.registry import Resource, WriteOptions
+from ctrlruntime.apiserver.registry.scheme import problem_of
 from ctrlruntime.apiserver.yaml_reader import YAMLProblem, read_yaml
 from ctrlruntime.errors import BadRequest, StatusCause, UnsupportedMediaType
 from ctrlruntime.schema.trees import Document
@@ -20,7 +19,6 @@ from ctrlruntime.schema.undecodable import undecodable
 
 _SHOWN = 30
 _REVIEWED = frozenset({"authentication.k8s.io", "authorization.k8s.io"})
-_HEAD = r"""struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }"""
 
 
 def read_object(call: Call, resource: Resource, options: WriteOptions) -> Document:
@@ -42,68 +40,23 @@ def read_object(call: Call, resource: Resource, options: WriteOptions) -> Docume
             name = str((document.get("metadata") or {}).get("name", ""))
             raise failures.invalid(str(given_kind), resource.group, name, [cause])
         return document
-    if given_version and given_version != api_version:
-        if (given_kind or kind) == kind and was_served(resource.group, given_version, kind):
-            raise BadRequest(_other_version(given_version, api_version))
-        shown = given_version.rpartition("/")[2]
-        if resource.group in _REVIEWED and given_version == "v1":  # reviews are read by a decoder of all kinds
-            raise BadRequest(
-                f'{given_kind or kind} in version "{shown}" cannot be handled as a {kind}: converting ({shown}.{given_kind or kind}) '
-                f"to ({resource.group.partition('.')[0]}.{kind}): unknown conversion"
-            )
-        raise BadRequest(
-            f'{given_kind or kind} in version "{shown}" cannot be handled as a {kind}: no kind "{given_kind or kind}" is '
-            f'registered for version "{given_version}" in scheme "pkg/runtime/scheme.go:111"'
-        )
-    if given_kind and given_kind != kind:
-        version = api_version.rpartition("/")[2]
-        internal = api_version.rpartition("/")[0].partition(".")[0] or "core"
-        raise BadRequest(
-            f'{given_kind} in version "{version}" cannot be handled as a {kind}: converting ({version}.{given_kind}) to '
-            f"({internal}.{kind}): unknown conversion"
-        )
-    document["kind"], document["apiVersion"] = kind, api_version
-    return document
-
-
-_KNOWN_VERSIONS = {
-    "admissionregistration.k8s.io": ("v1", "v1beta1", "v1alpha1"),
-    "apiextensions.k8s.io": ("v1", "v1beta1"),
-    "apiregistration.k8s.io": ("v1", "v1beta1"),
-    "apps": ("v1", "v1beta1", "v1beta2"),
-    "authentication.k8s.io": ("v1", "v1beta1", "v1alpha1"),
-    "authorization.k8s.io": ("v1", "v1beta1"),
-    "autoscaling": ("v1", "v2"),
-    "batch": ("v1", "v1beta1"),
-    "certificates.k8s.io": ("v1", "v1beta1"),
-    "coordination.k8s.io": ("v1", "v1beta1"),
-    "discovery.k8s.io": ("v1", "v1beta1"),
-    "events.k8s.io": ("v1", "v1beta1"),
-    "flowcontrol.apiserver.k8s.io": ("v1", "v1beta1", "v1beta2", "v1beta3"),
-    "networking.k8s.io": ("v1", "v1beta1"),
-    "node.k8s.io": ("v1", "v1beta1", "v1alpha1"),
-    "policy": ("v1", "v1beta1"),
-    "rbac.authorization.k8s.io": ("v1", "v1beta1", "v1alpha1"),
-    "resource.k8s.io": ("v1", "v1beta1", "v1beta2"),
-    "scheduling.k8s.io": ("v1", "v1beta1"),
-    "storage.k8s.io": ("v1", "v1beta1", "v1alpha1"),
-}
-"""Versions that kube-apiserver can read, served or not: a body in one of them is understood, and refused as another version."""
-_UNKNOWN_THERE = {
-    "admissionregistration.k8s.io/v1alpha1": ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"),
-    "apps/v1beta1": ("DaemonSet", "ReplicaSet"),
-    "authentication.k8s.io/v1alpha1": ("TokenReview",),
-    "batch/v1beta1": ("Job",),
-    "networking.k8s.io/v1beta1": ("NetworkPolicy",),
-    "storage.k8s.io/v1alpha1": ("CSIDriver", "CSINode", "StorageClass"),
-}
-"""Kinds of a group that one of these versions does not have."""
-
-
-def was_served(group: str, api_version: str, kind: str) -> bool:
-    given, _, version = api_version.rpartition("/")
-    is_known = given == group and version in _KNOWN_VERSIONS.get(group, ())
-    return is_known and kind not in _UNKNOWN_THERE.get(api_version, ())
+    if given_version in {"/", f"/{api_version}"}:  # ParseGroupVersion takes both
+        given_version = None
+    version = (given_version or api_version).rpartition("/")[2]
+    if not version:
+        shown = call.body.decode("utf-8", "replace")
+        raise undecodable(kind, "", f"Object 'apiVersion' is missing in '{shown}'")
+    given = (given_version or api_version, given_kind or kind)
+    if given == (api_version, kind):
+        document["kind"], document["apiVersion"] = kind, api_version
+        return document
+    if resource.group in _REVIEWED and given_version == "v1":  # reviews are read by a decoder of all kinds
+        problem = f"converting (v1.{given[1]}) to ({resource.group.partition('.')[0]}.{kind}): unknown conversion"
+    else:
+        problem = problem_of(*given, resource)
+    if problem:
+        raise BadRequest(f'{given[1]} in version "{version}" cannot be handled as a {kind}: {problem}')
+    raise BadRequest(_other_version(given_version, api_version))
 
 
 def _other_version(given: object, expected: str) -> str:
@@ -136,18 +89,14 @@ def read_tree(call: Call, kind: str, *, is_custom: bool = False, options: WriteO
     """Return the body as a JSON object, whatever it is written in. Raises: BadRequest, UnsupportedMediaType."""
     form = body_type(call.headers.get("Content-Type", ""))
     try:
-        tree, repeated = _parse(call, form, is_custom)
-    except (protobuf.PrefixError, YAMLProblem) as error:
+        tree, repeated = parse_body(call, form, is_custom=is_custom)
+    except NumberError as error:
+        assert call.target is not None
+        raise undecodable(kind, call.target.version, str(error)) from None
+    except ValueError as error:
         raise BadRequest(
             f"the object provided is unrecognized (must be of type {kind}): {error} ({_summary(call.body)})"
         ) from None
-    except (ValueError, msgspec.DecodeError) as error:
-        raise _unrecognized(kind, str(error), call.body) from None
-    if tree is None and not is_custom:
-        tree = {}
-    if not isinstance(tree, dict):
-        text = f"json: cannot unmarshal {go_name(tree)} into Go value of type {_HEAD}"
-        raise _unrecognized(kind, text, call.body)
     if options is not None and options.field_validation != "Ignore":
         if form == "json":
             options.duplicates = duplicate_fields(call.body, tree)
@@ -160,11 +109,27 @@ def read_tree(call: Call, kind: str, *, is_custom: bool = False, options: WriteO
     return tree
 
 
-def _unrecognized(kind: str, why: str, body: bytes) -> BadRequest:
-    return BadRequest(
-        f"the object provided is unrecognized (must be of type {kind}): couldn't get version/kind; json parse error: {why} "
-        f"({_summary(body)})"
-    )
+def parse_body(call: Call, form: str, *, is_custom: bool = False) -> tuple[Document, list[str]]:
+    """Return the tree of a body that says what it is, and the lines of YAML that give a key again.
+
+    Raises:
+        ValueError: the body cannot be read; the message is that of the decoder.
+        NumberError: a custom resource has a number that is larger than any.
+        UnsupportedMediaType: a custom resource is written as protobuf.
+
+    """
+    try:
+        tree, repeated = _parse(call, form, is_custom)
+    except NumberError as error:
+        if is_custom:
+            raise
+        tree, repeated = error.tree, []
+    except (protobuf.PrefixError, YAMLProblem):
+        raise
+    except ValueError as error:
+        raise ValueError(f"{NO_HEAD}: {error}") from None
+    read_head(tree)
+    return tree or {}, repeated
 
 
 def _parse(call: Call, form: str, is_custom: bool) -> tuple[Any, list[str]]:
@@ -181,5 +146,5 @@ def _parse(call: Call, form: str, is_custom: bool) -> tuple[Any, list[str]]:
     if not call.body.strip():
         if call.method == "DELETE":
             return {}, []
-        raise ValueError("unexpected end of JSON input")
+        raise ValueError(END)
     return decode_body(call.body), []

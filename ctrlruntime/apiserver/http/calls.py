@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from urllib.parse import parse_qsl, unquote
@@ -11,6 +12,8 @@ from ctrlruntime.apiserver.registry import Resource
 from ctrlruntime.selector import parse_fields
 
 _VERBS = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete", "GET": "get", "HEAD": "get"}
+_BAD_PAIR = re.compile(";|%(?![0-9a-fA-F]{2})")
+"""A semicolon, or a percent sign that escapes nothing."""
 _NAMESPACE_PARTS = frozenset({"status", "finalize"})
 
 
@@ -100,7 +103,9 @@ def _selected_name(selector: str) -> str:
 
 
 def split_query(text: str) -> tuple[dict[str, str], dict[str, list[str]]]:
-    """Return (first value by name, all values by name)."""
+    """Return (first value by name, all values by name). A pair that Go's url.ParseQuery does not read is left out, as it is there."""
+    if _BAD_PAIR.search(text):
+        text = "&".join(pair for pair in text.split("&") if not _BAD_PAIR.search(pair))
     first: dict[str, str] = {}
     every: dict[str, list[str]] = {}
     for key, value in parse_qsl(text, keep_blank_values=True):

@@ -8,9 +8,12 @@ import json
 import string
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from ctrlruntime.apiserver import failures
+from ctrlruntime.apiserver.encoding import decode_body
+from ctrlruntime.apiserver.go_json import Struct, unmarshal
+from ctrlruntime.apiserver.go_values import parse_uint
 from ctrlruntime.apiserver.http.calls import Call
 from ctrlruntime.apiserver.http.options import ListOptions
 from ctrlruntime.apiserver.http.views import View
@@ -18,6 +21,7 @@ from ctrlruntime.apiserver.registry import Registry, Resource
 from ctrlruntime.apiserver.registry.strategies import strategy_of
 from ctrlruntime.apiserver.storage import Key, Record
 from ctrlruntime.errors import APIStatusError, BadRequest
+from ctrlruntime.field_errors import quoted
 from ctrlruntime.schema.trees import Document
 from ctrlruntime.selector import FieldSelector
 
@@ -165,20 +169,25 @@ def _page(
 
 def parse_version(text: str) -> int:
     """Return a resourceVersion as a number. Raises: BadRequest."""
-    if not text.isdigit():
-        raise BadRequest(f"invalid resource version: {_no_version(text)}")
-    return int(text)
+    try:
+        return _version(text)
+    except ValueError as error:
+        raise BadRequest(f"invalid resource version: {error}") from None
 
 
 def read_version(text: str) -> int:
     """Return the resourceVersion of a read or a watch, 0 without one. Raises: APIStatusError (500)."""
-    if text and not text.isdigit():
-        raise failures.plain_internal(_no_version(text))
-    return int(text or 0)
+    try:
+        return _version(text or "0")
+    except ValueError as error:
+        raise failures.plain_internal(str(error)) from None
 
 
-def _no_version(text: str) -> str:
-    return f'resourceVersion: Invalid value: "{text}": strconv.ParseUint: parsing "{text}": invalid syntax'
+def _version(text: str) -> int:
+    try:
+        return parse_uint(text)
+    except ValueError as error:
+        raise ValueError(f"resourceVersion: Invalid value: {quoted(text)}: {error}") from None
 
 
 def _expired(start: Key | None, namespace: str) -> APIStatusError:
@@ -194,7 +203,7 @@ def _token(revision: int, last: Key, namespace: str) -> str:
 
 
 def _encode_token(revision: int, start: str) -> str:
-    text = json.dumps({"v": "meta.k8s.io/v1", "rv": revision, "start": start}, separators=(",", ":"))
+    text = json.dumps({"v": _TOKENS, "rv": revision, "start": start}, separators=(",", ":"))
     return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
 
 
@@ -209,17 +218,26 @@ def _decoded(token: str) -> bytes:
         raise ValueError(f"illegal base64 data at input byte {len(token)}") from None
 
 
+_TOKEN: Final = Struct("continueToken", "storage.continueToken", {"v": "string", "rv": "int64", "start": "string"})
+_TOKENS: Final = "meta.k8s.io/v1"
+
+
 def _read_token(token: str, namespace: str) -> tuple[int, Key]:
+    """Return the revision and the key of a token. Raises: BadRequest (DecodeContinue in apiserver's pkg/storage/continue.go)."""
     try:
-        value = json.loads(_decoded(token))
-        version, revision, start = value.get("v", ""), int(value.get("rv", 0)), str(value.get("start", ""))
-        if version != "meta.k8s.io/v1":
+        value = unmarshal(decode_body(_decoded(token)), _TOKEN)
+        version, revision, start = value.get("v", ""), value.get("rv", 0), value.get("start", "")
+        if version != _TOKENS:
             raise ValueError(f"server does not recognize this encoded version {version}")
+        if not revision:
+            raise ValueError(f"incorrect encoded start resourceVersion (version {version})")
         if not start:
             raise ValueError(f"encoded start key empty (version {version})")
-        if ".." in start.split("/"):
+        # Go's path.Clean leaves the key as it is.
+        inside = start.removeprefix("/").removesuffix("/").split("/")
+        if {"", ".", ".."}.intersection(inside):
             raise ValueError(start)
-    except (ValueError, TypeError, AttributeError) as error:
+    except ValueError as error:
         raise BadRequest(f"invalid continue token: continue key is not valid: {error}") from None
     start = start.removeprefix("/")
     if namespace:

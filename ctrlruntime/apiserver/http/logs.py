@@ -10,6 +10,7 @@ from aiohttp import web
 from ctrlruntime import field_errors
 from ctrlruntime.apiserver import failures
 from ctrlruntime.apiserver.behaviour import log_of
+from ctrlruntime.apiserver.go_values import parse_int
 from ctrlruntime.apiserver.http.answers import headers_of
 from ctrlruntime.apiserver.http.calls import Call
 from ctrlruntime.errors import BadRequest, StatusCause
@@ -75,9 +76,9 @@ def _read_numbers(call: Call) -> dict[str, int]:
         text = call.query.get(name)
         if text is not None:
             try:
-                found[name] = int(text)
-            except ValueError:
-                raise BadRequest(f'strconv.ParseInt: parsing "{text}": invalid syntax') from None
+                found[name] = parse_int(text)
+            except ValueError as error:
+                raise BadRequest(str(error)) from None
     return found
 
 

@@ -15,7 +15,8 @@ Form: TypeAlias = Literal["object", "table", "metadata"]
 
 _JSON_TYPES = frozenset({"application/json", "*/*"})
 _PARAMETERS = re.compile(r"""\s*[\w-]+=(?:"[^"]*"|[^\s;"]+)(?:\s*;\s*[\w-]+=(?:"[^"]*"|[^\s;"]+))*\s*;?\s*""")
-_STREAMS = ", application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch"
+STREAMS = "application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch"
+"""Media types of a watch."""
 _SUPPORTED = "application/json, application/yaml, application/vnd.kubernetes.protobuf"
 
 
@@ -35,6 +36,8 @@ class Representation:
     is_yaml: bool = False
     is_list_form: bool = False
     """The client asked for PartialObjectMetadataList, which fits only a list."""
+    version: str = "meta.k8s.io/v1"
+    """Of Table and PartialObjectMetadata."""
 
 
 def media_ranges(accept: str) -> Iterator[MediaRange]:
@@ -55,7 +58,7 @@ def media_ranges(accept: str) -> Iterator[MediaRange]:
 
 
 @lru_cache(maxsize=256)
-def negotiate(accept: str, *, is_collection: bool = False) -> Representation:
+def negotiate(accept: str, *, is_collection: bool = False, is_custom: bool = False) -> Representation:
     """Return the first representation in the Accept header that the server has. Raises: NotAcceptable."""
     if not accept:
         return Representation()
@@ -66,14 +69,28 @@ def negotiate(accept: str, *, is_collection: bool = False) -> Representation:
             continue
         form = _form(entry.parameters)
         if form is not None:
-            return Representation(
-                form, entry.type == "application/yaml", entry.parameters.get("as", "").endswith("List")
-            )
+            is_list_form = entry.parameters.get("as", "").endswith("List")
+            version = f"meta.k8s.io/{entry.parameters.get('v', 'v1')}"
+            return Representation(form, entry.type == "application/yaml", is_list_form, version)
         saw_parameters = True
-    if saw_parameters:
+    if saw_parameters or is_custom:  # a built-in resource is refused by the router before
         raise NotAcceptable(f"only the following media types are accepted: {_SUPPORTED}")
-    supported = _SUPPORTED + _STREAMS if is_collection else _SUPPORTED
+    supported = f"{_SUPPORTED}, {STREAMS}" if is_collection else _SUPPORTED
     raise NotAcceptable(f"406: Not Acceptable\n\nAvailable representations: {supported}")
+
+
+@lru_cache(maxsize=256)
+def plain_form(accept: str) -> Literal["json", "yaml"] | None:
+    """Return how an object that is no resource is written, such as a Status; None when the Accept header has nothing for it."""
+    if not accept:
+        return "json"
+    for entry in media_ranges(accept):
+        if "as" not in entry.parameters:
+            if entry.type in _JSON_TYPES or entry.type == "application/vnd.kubernetes.protobuf":
+                return "json"
+            if entry.type == "application/yaml":
+                return "yaml"
+    return None
 
 
 def go_type(resource: Resource, kind: str) -> str:

@@ -6,7 +6,6 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, Protocol
 
-import msgspec
 from aiohttp import web
 
 from ctrlruntime import field_errors
@@ -14,22 +13,23 @@ from ctrlruntime.apiserver import failures
 from ctrlruntime.apiserver.apply import read_configuration
 from ctrlruntime.apiserver.discovery.openapi import patch_schema
 from ctrlruntime.apiserver.encoding import decode_body
+from ctrlruntime.apiserver.go_json import NumberError, Struct, check_list
 from ctrlruntime.apiserver.go_values import go_name, go_text
 from ctrlruntime.apiserver.http.answers import answer, document_answer
-from ctrlruntime.apiserver.http.bodies import read_object, read_tree, was_served
+from ctrlruntime.apiserver.http.bodies import read_object
 from ctrlruntime.apiserver.http.calls import Call, ResourcePath
 from ctrlruntime.apiserver.http.lists import Match, read_version
-from ctrlruntime.apiserver.http.negotiation import Representation, go_type, negotiate, patch_type
+from ctrlruntime.apiserver.http.negotiation import Representation, negotiate, patch_type
 from ctrlruntime.apiserver.http.options import delete_options, list_options, write_options
 from ctrlruntime.apiserver.http.views import View
 from ctrlruntime.apiserver.patch import PatchSchema, json_patch, restored, strategic_merge
 from ctrlruntime.apiserver.registry import DeleteOptions, Registry, Resource, WriteOptions, Written
+from ctrlruntime.apiserver.registry.scheme import problem_of
 from ctrlruntime.apiserver.storage import Record
 from ctrlruntime.errors import (
     APIStatusError,
     BadRequest,
     Invalid,
-    NotAcceptable,
     NotFound,
     PatchError,
     RequestEntityTooLarge,
@@ -66,15 +66,10 @@ class Objects:
         self._registry = registry
 
     def view(self, call: Call, resource: Resource, representation: Representation) -> View:
-        return View(resource, representation.form, call.query.get("includeObject", ""), utc_now)
+        return View(resource, representation, call.query.get("includeObject", ""), utc_now)
 
     def single_view(self, call: Call, resource: Resource) -> tuple[View, Representation]:
-        representation = negotiate(call.headers.get("Accept", ""))
-        if representation.is_list_form:
-            kind = go_type(resource, resource.kind)
-            raise NotAcceptable(
-                f"you requested PartialObjectMetadataList, but the requested object is not a list ({kind})"
-            )
+        representation = negotiate(call.headers.get("Accept", ""), is_custom=resource.is_custom)
         return self.view(call, resource, representation), representation
 
     async def get(self, call: Call, resource: Resource, target: ResourcePath) -> web.Response:
@@ -176,7 +171,7 @@ class Objects:
     def patched(self, resource: Resource, reader: Reader, old: Document, form: str, name: str) -> Document:
         """Return the object with a patch applied, still of its kind. Raises: Undecodable, Invalid, BadRequest."""
         document = _patched(reader, old)
-        _check_head(self._registry, resource, document, old, form)
+        _check_head(resource, document, old, form)
         _check_named(document, name)
         return document
 
@@ -186,7 +181,9 @@ class Objects:
         prefix = "" if form == "strategic" else "error decoding patch: "
         try:
             patch: Any = decode_body(call.body)
-        except (ValueError, msgspec.DecodeError) as error:
+        except ValueError as error:
+            if form == "json" and isinstance(error, NumberError):
+                _operations(error.tree)
             raise BadRequest(f"{prefix}{error}") from None
         if form == "json":
             operations = _operations(patch)
@@ -206,7 +203,7 @@ class Objects:
 
     async def delete(self, call: Call, resource: Resource, target: ResourcePath) -> web.Response:
         view, representation = self.single_view(call, resource)
-        options = delete_options(call, read_tree(call, "DeleteOptions"))
+        options = delete_options(call)
         _warn_of_children(call, resource, options)
         written = await self._registry.writer.delete(resource, target.namespace, target.name, options)
         if written.status is not None:
@@ -219,10 +216,10 @@ class Objects:
         return await self._written(call, view, representation, written)
 
     async def delete_collection(self, call: Call, resource: Resource, target: ResourcePath) -> web.Response:
-        representation = negotiate(call.headers.get("Accept", ""))
+        representation = negotiate(call.headers.get("Accept", ""), is_custom=resource.is_custom)
         view = self.view(call, resource, representation)
         selected = list_options(call)
-        options = delete_options(call, read_tree(call, "DeleteOptions"))
+        options = delete_options(call)
         match = Match(resource, selected, None)
         table = self._registry.store.table(*resource.stored_as)
         if resource.conversion is not None:
@@ -353,36 +350,31 @@ def _checked_metadata(document: Document) -> Document:
     return document
 
 
+_OPERATION = Struct("jsonPatchOp", "handlers.jsonPatchOp", {"op": "string", "path": "string", "from": "string"})
+
+
 def _operations(patch: Any) -> list[Document]:
     """Return the operations of a decoded JSON patch. Raises: BadRequest, RequestEntityTooLarge."""
-    if patch is None:
-        return []
-    into = "[]handlers.jsonPatchOp"
-    if not isinstance(patch, list):
-        raise BadRequest(f"error decoding patch: json: cannot unmarshal {go_name(patch)} into Go value of type {into}")
-    for operation in patch:
-        if not isinstance(operation, dict):
-            text = f"cannot unmarshal {go_name(operation)} into Go value of type {into[2:]}"
-            raise BadRequest(f"error decoding patch: json: {text}")
-        for key in ("op", "path", "from"):
-            value = operation.get(key)
-            if not isinstance(value, str | None):
-                text = f"cannot unmarshal {go_name(value)} into Go struct field jsonPatchOp.{key} of type string"
-                raise BadRequest(f"error decoding patch: json: {text}")
-    if len(patch) > _LARGEST_PATCH:
-        text = f"The allowed maximum operations in a JSON patch is {_LARGEST_PATCH}, got {len(patch)}"
+    try:
+        operations = check_list(patch, _OPERATION, "[]handlers.jsonPatchOp")
+    except ValueError as error:
+        raise BadRequest(f"error decoding patch: {error}") from None
+    if len(operations) > _LARGEST_PATCH:
+        text = f"The allowed maximum operations in a JSON patch is {_LARGEST_PATCH}, got {len(operations)}"
         raise RequestEntityTooLarge(f"Request entity too large: {text}")
-    return patch
+    return operations
 
 
-def _check_head(registry: Registry, resource: Resource, document: Document, old: Document, form: str) -> None:
+def _check_head(resource: Resource, document: Document, old: Document, form: str) -> None:
     """Refuse a patch that makes another kind of object; a built-in object gets its head back where the patch took it away."""
     kind, version = str(document.get("kind") or ""), str(document.get("apiVersion") or "")
     if (kind, version) == (resource.kind, resource.api_version):
         return
     if not resource.is_custom:
-        if form != "strategic":
-            _check_built_in_head(registry, resource, kind or resource.kind, version or resource.api_version)
+        if form != "strategic" and (
+            why := problem_of(version or resource.api_version, kind or resource.kind, resource)
+        ):
+            raise Undecodable(why)
         document["kind"], document["apiVersion"] = resource.kind, resource.api_version
         return
     if not kind:
@@ -393,15 +385,6 @@ def _check_head(registry: Registry, resource: Resource, document: Document, old:
     if version != resource.api_version:
         causes.append(field_errors.invalid_value("apiVersion", version, f"must be {resource.api_version}"))
     raise failures.invalid(kind, version.rpartition("/")[0], old["metadata"]["name"], causes)
-
-
-def _check_built_in_head(registry: Registry, resource: Resource, kind: str, version: str) -> None:
-    if kind == resource.kind and was_served(resource.group, version, kind):
-        return
-    if version == resource.api_version and registry.find_kind(resource.group, resource.version, kind) is not None:
-        short = resource.group.partition(".")[0] or "core"
-        raise Undecodable(f"converting ({resource.version}.{kind}) to ({short}.{resource.kind}): unknown conversion")
-    raise Undecodable(f'no kind "{kind}" is registered for version "{version}" in scheme "pkg/runtime/scheme.go:111"')
 
 
 def _as_object(document: Any) -> Document:

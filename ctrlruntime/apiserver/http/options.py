@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from ctrlruntime import field_errors
 from ctrlruntime.apiserver import failures
-from ctrlruntime.apiserver.go_values import go_name
+from ctrlruntime.apiserver.go_json import Struct, unmarshal
+from ctrlruntime.apiserver.go_values import parse_int
+from ctrlruntime.apiserver.http.bodies import parse_body
 from ctrlruntime.apiserver.http.calls import Call
+from ctrlruntime.apiserver.http.negotiation import body_type
 from ctrlruntime.apiserver.registry import DeleteOptions, WriteOptions
 from ctrlruntime.errors import BadRequest, StatusCause
 from ctrlruntime.schema.embedded import manager_causes
@@ -42,8 +45,7 @@ def list_options(call: Call) -> ListOptions:
         labels = parse_labels(query.get("labelSelector", ""))
         fields = parse_fields(query.get("fieldSelector", ""))
     except ValueError as error:
-        # kube-apiserver does not name what is invalid when it is the key.
-        raise BadRequest(str(error).replace("requirement: key: ", "requirement: <nil>: ", 1)) from None
+        raise BadRequest(str(error)) from None
     seconds = query.get("timeoutSeconds")
     options = ListOptions(
         labels=labels,
@@ -52,37 +54,41 @@ def list_options(call: Call) -> ListOptions:
         match=query.get("resourceVersionMatch", ""),
         limit=max(_integer(query.get("limit")), 0),
         continue_=query.get("continue", ""),
-        timeout=float(_integer(seconds)) if seconds else None,
+        timeout=None if seconds is None else float(_integer(seconds)),
         allows_bookmarks=call.asks("allowWatchBookmarks"),
         initial_events=call.asks("sendInitialEvents") if "sendInitialEvents" in query else None,
     )
-    causes = _watch_causes(options) if call.is_watch else _list_causes(options)
+    # A watch of the old kind (/watch/…) is checked as a list: its path says that it is a watch, not its options.
+    causes = _watch_causes(options) if call.asks("watch") else _list_causes(options)
     if causes:
         raise failures.bad_option("ListOptions", causes)
     return options
 
 
 def _integer(text: str | None) -> int:
-    if not text:
+    """Return the number of a parameter, 0 without one. Raises: BadRequest."""
+    if text is None:
         return 0
     try:
-        return int(text)
-    except ValueError:
-        raise BadRequest(f'strconv.ParseInt: parsing "{text}": invalid syntax') from None
+        return parse_int(text)
+    except ValueError as error:
+        raise BadRequest(str(error)) from None
 
 
 def _list_causes(options: ListOptions) -> list[StatusCause]:
-    causes: list[StatusCause] = []
+    causes = _match_causes(options) if options.match else []
     if options.initial_events is not None:
         causes.append(field_errors.forbidden_field("sendInitialEvents", "sendInitialEvents is forbidden for list"))
-    if not options.match:
-        return causes
+    return causes
+
+
+def _match_causes(options: ListOptions) -> list[StatusCause]:
+    causes: list[StatusCause] = []
     path = "resourceVersionMatch"
     if not options.resource_version:
         text = "resourceVersionMatch is forbidden unless resourceVersion is provided"
         causes.append(field_errors.forbidden_field(path, text))
-    if options.continue_:
-        causes.append(field_errors.forbidden_field(path, "resourceVersionMatch is forbidden when continue is provided"))
+    causes += _forbidden_match(options)
     if options.match not in _MATCHES:
         causes.append(field_errors.not_supported(path, options.match, ("Exact", "NotOlderThan", "")))
     if options.match == "Exact" and options.resource_version == "0":
@@ -94,18 +100,24 @@ def _list_causes(options: ListOptions) -> list[StatusCause]:
 def _watch_causes(options: ListOptions) -> list[StatusCause]:
     causes: list[StatusCause] = []
     path = "resourceVersionMatch"
-    if options.initial_events is not None:
-        if options.match != "NotOlderThan":
-            text = "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"
-            causes.append(field_errors.forbidden_field(path, text))
-        if options.match not in {"", "NotOlderThan"}:
-            causes.append(field_errors.not_supported(path, options.match, ("NotOlderThan",)))
-    elif options.match:
+    if options.initial_events is not None and options.match != "NotOlderThan":
+        text = "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"
+        causes.append(field_errors.forbidden_field(path, text))
+    if not options.match:
+        # Such a watch gets its initial events as if it had asked for them (SetListOptionsDefaults).
+        has_default = options.initial_events is None and options.resource_version in {"", "0"}
+        return [*causes, *_forbidden_match(options)] if has_default else causes
+    if options.initial_events is None:
         text = "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided"
         causes.append(field_errors.forbidden_field(path, text))
-    if options.continue_:
-        causes.append(field_errors.forbidden_field(path, "resourceVersionMatch is forbidden when continue is provided"))
-    return causes
+    if options.match != "NotOlderThan":
+        causes.append(field_errors.not_supported(path, options.match, ("NotOlderThan",)))
+    return [*causes, *_forbidden_match(options)]
+
+
+def _forbidden_match(options: ListOptions) -> list[StatusCause]:
+    text = "resourceVersionMatch is forbidden when continue is provided"
+    return [field_errors.forbidden_field("resourceVersionMatch", text)] if options.continue_ else []
 
 
 def write_options(call: Call, kind: str) -> WriteOptions:
@@ -150,20 +162,44 @@ def _dry_run(values: list[str], causes: list[StatusCause]) -> bool:
     return bool(values)
 
 
-def delete_options(call: Call, body: Document) -> DeleteOptions:
+_DELETE_OPTIONS: Final = Struct(
+    "DeleteOptions",
+    "v1.DeleteOptions",
+    {
+        "gracePeriodSeconds": "int64",
+        "preconditions": Struct(
+            "Preconditions", "v1.Preconditions", {"uid": "types.UID", "resourceVersion": "string"}, is_exact=True
+        ),
+        "orphanDependents": "bool",
+        "propagationPolicy": "v1.DeletionPropagation",
+        "dryRun": "[]string",
+        "ignoreStoreReadErrorWithClusterBreakingPotential": "bool",
+    },
+    is_exact=True,
+)
+
+
+def delete_options(call: Call) -> DeleteOptions:
     """Return the options of a delete: of the body where there is one, else of the query. Raises: BadRequest, Invalid."""
+    form = body_type(call.headers.get("Content-Type", ""))
+    try:
+        body, _ = parse_body(call, form)
+    except ValueError as error:
+        raise BadRequest(str(error)) from None
     if body.get("kind") not in {None, "", "DeleteOptions"}:
         raise BadRequest(
             f'no kind "{body["kind"]}" is registered for version "{body.get("apiVersion", "")}" in scheme '
             '"pkg/runtime/scheme.go:111"'
         )
-    given: Mapping[str, Any] = body if call.body.strip() else _query_options(call)
-    grace = given.get("gracePeriodSeconds")
-    if grace is not None and type(grace) is not int:
-        what = f"number {grace}" if type(grace) is float else go_name(grace)
-        raise BadRequest(
-            f"json: cannot unmarshal {what} into Go struct field DeleteOptions.gracePeriodSeconds of type int64"
-        )
+    return read_delete_options(call, body if call.body.strip() else _query_options(call))
+
+
+def read_delete_options(call: Call, document: Document) -> DeleteOptions:
+    """Return the options of a delete that a document holds. Raises: BadRequest, Invalid."""
+    try:
+        given = unmarshal(document, _DELETE_OPTIONS)
+    except ValueError as error:
+        raise BadRequest(str(error)) from None
     causes: list[StatusCause] = []
     policy = given.get("propagationPolicy")
     if policy is not None and policy not in _POLICIES:
@@ -177,7 +213,7 @@ def delete_options(call: Call, body: Document) -> DeleteOptions:
     preconditions: Mapping[str, Any] = given.get("preconditions") or {}
     return DeleteOptions(
         dry_run=dry_run,
-        grace_period_seconds=grace,
+        grace_period_seconds=given.get("gracePeriodSeconds"),
         propagation_policy=policy,
         orphan_dependents=given.get("orphanDependents"),
         uid=preconditions.get("uid"),
@@ -190,7 +226,7 @@ def delete_options(call: Call, body: Document) -> DeleteOptions:
 def _query_options(call: Call) -> Document:
     options: Document = {}
     query = call.query
-    if query.get("gracePeriodSeconds"):
+    if "gracePeriodSeconds" in query:
         options["gracePeriodSeconds"] = _integer(query["gracePeriodSeconds"])
     if "propagationPolicy" in query:
         options["propagationPolicy"] = query["propagationPolicy"]

@@ -16,7 +16,7 @@ from ctrlruntime.apiserver.http.calls import Call, ResourcePath
 from ctrlruntime.apiserver.http.evictions import Evictions
 from ctrlruntime.apiserver.http.logs import log_answer
 from ctrlruntime.apiserver.http.objects import Objects
-from ctrlruntime.apiserver.http.options import delete_options, write_options
+from ctrlruntime.apiserver.http.options import read_delete_options, write_options
 from ctrlruntime.apiserver.http.scale import Scales
 from ctrlruntime.apiserver.http.tokens import Tokens
 from ctrlruntime.apiserver.registry import Registry, Resource, WriteOptions
@@ -179,7 +179,7 @@ class Subresources:
             write_options(call, "CreateOptions"),
             subresource="eviction",
         )
-        options = delete_options(call, eviction.get("deleteOptions") or {})
+        options = read_delete_options(call, eviction.get("deleteOptions") or {})
         self._evictions.evict(resource, target.namespace, target.name, options)
         return document_answer(call, _success(), 201)
 

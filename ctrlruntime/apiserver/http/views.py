@@ -10,49 +10,79 @@ from datetime import datetime
 from typing import Any
 
 from ctrlruntime import field_errors
-from ctrlruntime.apiserver import tables
+from ctrlruntime.apiserver import failures, tables
 from ctrlruntime.apiserver.encoding import decode
-from ctrlruntime.apiserver.http.negotiation import Form
+from ctrlruntime.apiserver.http.negotiation import Representation, go_type
 from ctrlruntime.apiserver.registry import Resource
 from ctrlruntime.apiserver.storage import Event, Record
-from ctrlruntime.errors import BadRequest
+from ctrlruntime.errors import APIStatusError, BadRequest, NotAcceptable
 from ctrlruntime.schema.trees import Document, encode
 
+_V1 = "meta.k8s.io/v1"
 INITIAL_EVENTS_END = {"k8s.io/initial-events-end": "true"}
 
 
 class View:
     """One resource in one form; `include` is the `includeObject` of tables."""
 
-    def __init__(self, resource: Resource, form: Form, include: str, now: Callable[[], datetime]) -> None:
+    def __init__(
+        self, resource: Resource, representation: Representation, include: str, now: Callable[[], datetime]
+    ) -> None:
         if include not in {"", "None", "Metadata", "Object"}:
             raise BadRequest(
                 f"Unable to convert to Table as requested: includeObject: Invalid value: {field_errors.shown(include)}: must be "
                 "'Metadata', 'Object', 'None', or empty"
             )
         self.resource = resource
-        self.form = form
+        self.form = representation.form
+        self._is_list_form = representation.is_list_form
+        self._version = representation.version
         self._include = include or "Metadata"
         self._now = now
 
     def single(self, record: Record, *, columns: bool = True) -> bytes:
-        """Return the body of an answer about one object."""
+        """Return the body of an answer about one object. Raises: APIStatusError when the client wants a list."""
         if self.form == "object":
             return self.resource.body(record)
+        if self._is_list_form:
+            raise self._no_list()
+        return self._shown(record, columns=columns)
+
+    def _no_list(self) -> APIStatusError:
+        resource = self.resource
+        if resource.is_custom:  # to Go an unstructured object may be a list
+            return failures.plain_internal("content is not a list")
+        kind = go_type(resource, resource.kind)
+        return NotAcceptable(
+            f"you requested PartialObjectMetadataList, but the requested object is not a list ({kind})"
+        )
+
+    def _shown(self, record: Record, *, columns: bool = True) -> bytes:
+        """Return the body of an object as metadata or as a table."""
         if self.form == "metadata":
-            return self.resource.metadata_body(record)
+            return self._metadata_body(record)
         return encode(self.table([record], {"resourceVersion": str(record.revision)}, columns=columns))
 
+    def _metadata_body(self, record: Record) -> bytes:
+        body = self.resource.metadata_body(record)
+        return body if self._version == _V1 else body.replace(_V1.encode(), self._version.encode(), 1)
+
     def list(self, records: Iterable[Record], metadata: Document) -> bytes:
-        """Return the body of a list."""
+        """Return the body of a list. Raises: NotAcceptable when the client wants a single object."""
         if self.form == "table":
             return encode(self.table(records, metadata))
         resource = self.resource
         if self.form == "metadata":
-            items = b",".join([resource.metadata_body(record) for record in records])
-            head = b'{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1","metadata":'
+            if not self._is_list_form:
+                kind = go_type(resource, resource.list_kind)
+                raise NotAcceptable(f"you requested PartialObjectMetadata, but the requested object is a list ({kind})")
+            items = b",".join([self._metadata_body(record) for record in records])
+            version = encode(self._version)
             shown = b"[" + items + b"]" if items else b"null"
-            return b"".join((head, encode(metadata), b',"items":', shown, b"}"))
+            return b"".join(
+                (b'{"kind":"PartialObjectMetadataList","apiVersion":', version, b',"metadata":', encode(metadata), b',"items":',
+                 shown, b"}")
+            )  # fmt: skip
         if resource.is_custom:
             metadata = dict(sorted({"continue": "", **metadata}.items()))
         meta = encode(metadata)
@@ -68,7 +98,7 @@ class View:
 
     def frame(self, type: str, event: Event, record: Record) -> bytes:
         """Return a watch frame for an event, kept with the event for the other watchers."""
-        key = (self.resource, self.form, type, record.revision)
+        key = (self.resource, self.form, self._version, type, record.revision)
         frames = event.frames
         if frames is None:
             frames = event.frames = {}
@@ -79,7 +109,10 @@ class View:
 
     def loose_frame(self, type: str, record: Record, *, columns: bool = True) -> bytes:
         """Return a watch frame that is kept with no event: of the initial state, or a Table; `columns` tells whether it defines them."""
-        return b"".join((b'{"type":"', type.encode(), b'","object":', self.single(record, columns=columns), b"}\n"))
+        return b"".join((b'{"type":"', type.encode(), b'","object":', self._framed(record, columns=columns), b"}\n"))
+
+    def _framed(self, record: Record, *, columns: bool) -> bytes:
+        return self.resource.body(record) if self.form == "object" else self._shown(record, columns=columns)
 
     def bookmark(self, revision: int, *, ends_initial: bool = False) -> bytes:
         """Return a BOOKMARK frame: nothing up to `revision` is missing."""
@@ -88,14 +121,14 @@ class View:
             metadata["annotations"] = INITIAL_EVENTS_END
         head = {"kind": self.resource.kind, "apiVersion": self.resource.api_version}
         if self.form == "metadata":
-            head = {"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1"}
+            head = {"kind": "PartialObjectMetadata", "apiVersion": self._version}
         body: Document = {**head, "metadata": metadata}
         if self.form == "table":
             cells = self._cells(body)
-            body = {"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": metadata}
+            body = {"kind": "PartialObjectMetadata", "apiVersion": self._version, "metadata": metadata}
             body = {
                 "kind": "Table",
-                "apiVersion": "meta.k8s.io/v1",
+                "apiVersion": self._version,
                 "metadata": {"resourceVersion": str(revision)},
                 "columnDefinitions": None,
                 "rows": [{"cells": cells, "object": body}],
@@ -112,7 +145,7 @@ class View:
         """Return a Table of the records."""
         return {
             "kind": "Table",
-            "apiVersion": "meta.k8s.io/v1",
+            "apiVersion": self._version,
             "metadata": metadata,
             "columnDefinitions": self.columns() if columns else None,
             "rows": [self._row(record) for record in records],
@@ -130,7 +163,7 @@ class View:
                 metadata.get("annotations", {}).pop("deprecated.daemonset.template.generation", None)
                 if not metadata.get("annotations", True):
                     del metadata["annotations"]
-            row["object"] = {"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": metadata}
+            row["object"] = {"kind": "PartialObjectMetadata", "apiVersion": self._version, "metadata": metadata}
         else:
             row["object"] = None
         return row

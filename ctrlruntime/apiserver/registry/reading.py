@@ -5,7 +5,7 @@ Takes decoded bodies (and what mutating webhooks made of them) and hands them to
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from ctrlruntime.apiserver.registry.defaults import default
@@ -63,7 +63,7 @@ def _judge_fields(resource: Resource, document: Document, unknown: list[str], op
         *(f'unknown field "{path}"' for path in unknown),
     ]
     if len(problems) > 1 and not resource.is_custom:
-        problems = _in_order(problems, document)
+        problems = _in_order(problems, document, is_patched=options.is_patch)
     if problems:
         if options.field_validation == "Strict":
             raise undecodable(resource.kind, resource.version, f"strict decoding error: {', '.join(problems)}")
@@ -71,18 +71,22 @@ def _judge_fields(resource: Resource, document: Document, unknown: list[str], op
             options.warnings.extend(problems)
 
 
-def _in_order(problems: list[str], document: Document) -> list[str]:
-    """Return what was found wrong in the order of the body, as upstream's decoder meets it."""
-    places = {path: index for index, path in enumerate(_paths(document, ""))}
+def _in_order(problems: list[str], document: Document, *, is_patched: bool) -> list[str]:
+    """Return what was found wrong in the order in which upstream's decoder meets it: that of the body.
+
+    The result of a patch is read from a map, in the order of its keys.
+    """
+    order: Callable[[Iterable[Any]], Iterable[Any]] = sorted if is_patched else iter
+    places = {path: index for index, path in enumerate(_paths(document, "", order))}
     return sorted(problems, key=lambda problem: places.get(problem.partition('"')[2][:-1], len(places)))
 
 
-def _paths(node: Any, path: str) -> Iterator[str]:
+def _paths(node: Any, path: str, order: Callable[[Iterable[Any]], Iterable[Any]]) -> Iterator[str]:
     if isinstance(node, dict):
-        for key, value in node.items():
+        for key in order(node):
             inner = f"{path}.{key}" if path else key
             yield inner
-            yield from _paths(value, inner)
+            yield from _paths(node[key], inner, order)
     elif isinstance(node, list):
         for index, value in enumerate(node):
-            yield from _paths(value, f"{path}[{index}]")
+            yield from _paths(value, f"{path}[{index}]", order)

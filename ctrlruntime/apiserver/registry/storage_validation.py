@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any, Final
 
+from ctrlruntime.apiserver.go_json import syntax_error
 from ctrlruntime.apiserver.registry.pod_placement import node_selector_causes, toleration_causes
 from ctrlruntime.apiserver.registry.pod_resources import overhead_causes
 from ctrlruntime.apiserver.registry.pod_warnings import claim_spec_warnings, source_warnings
@@ -114,16 +115,8 @@ def _json_causes(data: Document, key: str) -> Iterator[StatusCause]:
     if key not in data:
         yield required(f"data[{key}]")
         return
-    text = base64.b64decode(data[key]).decode("utf-8", "replace")
-    try:
-        json.loads(text)
-    except ValueError as error:
-        at: int = getattr(error, "pos", 0)
-        wrong = text[at : at + 1]
-        why = f"invalid character {wrong!r} looking for beginning of value" if wrong else "unexpected end of JSON input"
-        yield invalid_value(
-            f"data[{key}]", _REDACTED, why if text.strip() not in {"{", "["} else "unexpected end of JSON input"
-        )
+    if why := syntax_error(base64.b64decode(data[key])):
+        yield invalid_value(f"data[{key}]", _REDACTED, why)
 
 
 def _decoded_size(value: str) -> int:

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from ctrlruntime import field_errors
 from ctrlruntime.apiserver import failures
 from ctrlruntime.apiserver.encoding import timestamp
+from ctrlruntime.apiserver.go_values import parse_uint
 from ctrlruntime.apiserver.interfaces import API
 from ctrlruntime.apiserver.registry import signing_requests
 from ctrlruntime.apiserver.registry.assignment import assign
@@ -144,8 +145,10 @@ def _check_version(pending: Pending) -> None:
     resource, record, name = pending.resource, pending.record, pending.document["metadata"]["name"]
     assert record is not None
     wanted = pending.document["metadata"].get("resourceVersion", "")
-    if wanted and not wanted.isdigit():
-        raise failures.plain_internal(f'strconv.ParseUint: parsing "{wanted}": invalid syntax')
+    try:
+        parse_uint(wanted or "0")
+    except ValueError as error:
+        raise failures.plain_internal(str(error)) from None
     if wanted in {"", "0"}:
         if pending.strategy.needs_version and not pending.options.is_apply:
             text = "must be specified for an update"

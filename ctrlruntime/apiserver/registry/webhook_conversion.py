@@ -12,11 +12,9 @@ from collections.abc import Mapping, Sequence
 from random import Random
 from typing import Any, Protocol
 
-import msgspec
-
 from ctrlruntime.apiserver import failures
 from ctrlruntime.apiserver.go_values import GO_TYPES
-from ctrlruntime.apiserver.webhook_client import Endpoint, WebhookCallError, endpoint_of
+from ctrlruntime.apiserver.webhook_client import Endpoint, WebhookCallError, endpoint_of, read_review
 from ctrlruntime.errors import APIStatusError
 from ctrlruntime.schema.trees import Document, encode
 from ctrlruntime.selector import label_key_problems, label_value_problems
@@ -25,10 +23,6 @@ _GROUP = "apiextensions.k8s.io"
 _KNOWN = frozenset({f"{_GROUP}/v1", f"{_GROUP}/v1beta1"})
 _TIMEOUT = 30
 _EMPTY: Document = {"uid": "", "convertedObjects": None, "result": {"metadata": {}}}
-_NO_OBJECT = (
-    "couldn't get version/kind; json parse error: json: cannot unmarshal string into Go value of type "
-    'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
-)
 
 
 class Caller(Protocol):
@@ -100,11 +94,9 @@ def _named(document: Document) -> str:
 def _response(body: bytes, version: str, uid: str) -> Document:
     """Return the `response` of a review. Raises: WebhookCallError."""
     try:
-        review: Any = msgspec.json.decode(body)
-    except msgspec.DecodeError:
-        raise WebhookCallError(_NO_OBJECT) from None
-    if not isinstance(review, dict):
-        raise WebhookCallError(_NO_OBJECT)
+        review = read_review(body)
+    except ValueError as error:
+        raise WebhookCallError(str(error)) from None
     kind, api_version = review.get("kind") or "", review.get("apiVersion") or ""
     is_named = bool(kind or api_version)
     if is_named and (kind != "ConversionReview" or api_version not in _KNOWN):

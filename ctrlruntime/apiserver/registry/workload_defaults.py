@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from typing import Final
 
+from ctrlruntime.apiserver.go_values import parse_int
 from ctrlruntime.apiserver.registry.conversions import drop_v1_annotations
 from ctrlruntime.apiserver.registry.pod_defaults import default_pod_spec, default_template
 from ctrlruntime.apiserver.registry.storage_defaults import persistent_volume_claim
 from ctrlruntime.apiserver.registry.trees import ensure_spec, inner, items, put
-from ctrlruntime.field_errors import quoted
 from ctrlruntime.schema.trees import Document
 from ctrlruntime.schema.undecodable import undecodable
 
@@ -73,12 +72,10 @@ def stateful_set(document: Document) -> None:
 def daemon_set(document: Document) -> None:
     annotations: Document = document["metadata"].setdefault("annotations", {})
     count = annotations.setdefault(TEMPLATE_GENERATION, "0")  # counted when it is stored
-    number = re.fullmatch(r"([-+]?)0*([0-9]+)", count)
-    if number is None or len(number[2]) > 19 or not -(2**63) <= int(number[1] + number[2]) < 2**63:
-        problem = "invalid syntax" if number is None else "value out of range"
-        text = f"strconv.ParseInt: parsing {quoted(count)}: {problem}"
-        raise undecodable("DaemonSet", "v1", text, is_conversion=True)
-    annotations[TEMPLATE_GENERATION] = str(int(number[1] + number[2]))
+    try:
+        annotations[TEMPLATE_GENERATION] = str(parse_int(count))
+    except ValueError as error:
+        raise undecodable("DaemonSet", "v1", str(error), is_conversion=True) from None
     spec = ensure_spec(document)
     strategy: Document = spec.setdefault("updateStrategy", {})
     put(strategy, "type", "RollingUpdate")
