@@ -28,11 +28,17 @@ def qualified(plural: str, group: str) -> str:
 
 def invalid(kind: str, group: str, name: str, causes: Sequence[StatusCause]) -> Invalid:
     """Return the 422 for an object (`kind` is the Kind; in the few old places where upstream has the plural, that)."""
-    texts = list(dict.fromkeys(f"{cause.field}: {cause.message}" for cause in causes))
-    listed = texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
     return Invalid(
-        f'{qualified(kind, group)} "{name}" is invalid: {listed}', causes=causes, details=_details(name, group, kind)
+        f'{qualified(kind, group)} "{name}" is invalid: {listed(causes)}',
+        causes=causes,
+        details=_details(name, group, kind),
     )
+
+
+def listed(causes: Sequence[StatusCause]) -> str:
+    """Return the text of causes, each once (ToAggregate in apimachinery's pkg/util/validation/field)."""
+    texts = list(dict.fromkeys(f"{cause.field}: {cause.message}" for cause in causes))
+    return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
 
 
 def not_found(plural: str, group: str, name: str) -> NotFound:

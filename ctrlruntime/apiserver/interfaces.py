@@ -64,6 +64,10 @@ class API(Protocol):
         self, group: str, resource: str, namespace: str, name: str, patch: Document, *, subresource: str = ""
     ) -> Document: ...
 
+    async def bind(self, pod: Document, node: str) -> None:
+        """Assign a Pod, as it was read, to a Node."""
+        ...
+
     async def delete(
         self,
         group: str,

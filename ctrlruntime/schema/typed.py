@@ -33,7 +33,10 @@ _RFC3339 = re.compile(r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:
 _MICRO = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}(Z|[+-]\d\d:\d\d)\Z")
 _SECONDS = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(Z|[+-]\d\d:\d\d)\Z")
 _OBJECT_META = "k8s.io.apimachinery.pkg.apis.meta.v1.ObjectMeta"
-_CLAIM = "k8s.io.api.core.v1.PersistentVolumeClaim"
+_WITH_HEADS = frozenset(
+    {"k8s.io.api.core.v1.PersistentVolumeClaim", "k8s.io.apimachinery.pkg.apis.meta.v1.DeleteOptions"}
+)
+"""Types inside others (StatefulSet, Eviction) with a kind and a version of their own."""
 _SCHEMA = "k8s.io.apiextensions_apiserver.pkg.apis.apiextensions.v1.JSONSchemaProps"
 _RANGES = {"int32": 2**31, "int64": 2**63}
 _SIZED = frozenset({*_RANGES, "float64"})
@@ -116,7 +119,7 @@ class Typed:
 
     def _compile(self) -> None:
         shape = message(self._name)
-        if self._name == _CLAIM:  # stands inside StatefulSets with its own type
+        if self._name in _WITH_HEADS:
             self._fields.extend((key, _string, True, _ABSENT) for key in ("kind", "apiVersion"))
         self._fields.extend(_compile_field(field) for field in shape.by_name.values())
         self._ready = True

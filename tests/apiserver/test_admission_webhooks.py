@@ -78,7 +78,7 @@ def test_what_no_rule_names_is_not_even_considered(api, thread, hooks):
     admission = thread.server.registry.extensions.admission
 
     assert admission.is_wanted("", "pods", "status", "UPDATE")
-    assert not admission.is_wanted("", "pods", "", "UPDATE")
+    assert not admission.is_wanted("", "pods", "ephemeralcontainers", "UPDATE")
     assert not admission.is_wanted("", "configmaps", "", "CREATE")
     assert not admission.is_wanted("admissionregistration.k8s.io", "mutatingwebhookconfigurations", "", "CREATE")
 

@@ -171,10 +171,13 @@ class RemoteAPI:
         self, group: str, resource: str, namespace: str, name: str, patch: Document, *, subresource: str = ""
     ) -> Document:
         path = _path(group, resource, namespace, name, subresource)
-        if subresource == "binding":  # inside the embedded server a patch of the Pod, in HTTP a Binding
-            target = {"apiVersion": "v1", "kind": "Node", "name": patch["spec"]["nodeName"]}
-            return await self.request("POST", path, {"metadata": {"name": name}, "target": target})
         return await self.request("PATCH", path, patch, content_type=MERGE_PATCH)
+
+    async def bind(self, pod: Document, node: str) -> None:
+        metadata = pod["metadata"]
+        target = {"apiVersion": "v1", "kind": "Node", "name": node}
+        path = _path("", "pods", metadata["namespace"], metadata["name"], "binding")
+        await self.request("POST", path, {"metadata": {"name": metadata["name"]}, "target": target})
 
     async def delete(
         self,

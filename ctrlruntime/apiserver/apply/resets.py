@@ -29,6 +29,7 @@ _EXCEPTIONS: Mapping[tuple[str, str, str], Reset] = {
         frozenset({"spec"}), {"f:metadata": {"f:deletionTimestamp": {}, "f:ownerReferences": {}}}
     ),
     ("", "pods", "ephemeralcontainers"): _NOTHING,
+    ("", "pods", "resize"): _NOTHING,
     ("apps", "deployments", "status"): Reset(frozenset({"spec"}), {"f:metadata": {"f:labels": {}}}),
     ("certificates.k8s.io", "certificatesigningrequests", ""): Reset(frozenset({"spec", "status"})),
     ("certificates.k8s.io", "certificatesigningrequests", "status"): Reset(

@@ -59,8 +59,6 @@ class ManagedFieldsTracker:
         is_cleared: bool = False,
     ) -> None:
         """Note in `document` what `manager` set or changed against `live`."""
-        if subresource == "binding":
-            return  # nobody comes to own the node of a pod
         self.manager_of(resource).updated(
             live,
             document,

@@ -473,8 +473,9 @@ def _container_status(
 
 
 def _granted(resources: Document) -> Document:
-    """Return the resources that a running container has: at once those of its spec, also after a resize."""
+    """Return the resources that a running container has: at once those of its spec, also after a resize.
+
+    They are there even when there are none: by them the API server sees that a Pod can be resized.
+    """
     kept = {side: resources[side] for side in ("limits", "requests") if resources.get(side)}
-    if not kept:
-        return {}
     return {**({"allocatedResources": kept["requests"]} if "requests" in kept else {}), "resources": kept}

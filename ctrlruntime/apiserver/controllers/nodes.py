@@ -27,6 +27,8 @@ NODE_NAME: Final = "node-1"
 NODE_ADDRESS: Final = "10.0.1.1"
 _NODE_KEY: Final = ("", NODE_NAME)
 _CAPACITY: Final = {"cpu": "64", "memory": "256Gi", "ephemeral-storage": "1Ti", "pods": "10k"}
+_FEATURES: Final = ("InPlacePodLevelResourcesVerticalScaling", "InPlacePodVerticalScalingInitContainers")
+"""Which changes of Pods the simulated kubelet follows; without them the API server refuses the changes."""
 _PRESSURES: Final = (("MemoryPressure", "Memory"), ("DiskPressure", "Disk"), ("PIDPressure", "PID"))
 
 
@@ -72,6 +74,7 @@ class Nodes:
             "conditions": conditions,
             "addresses": [{"type": "InternalIP", "address": NODE_ADDRESS}, {"type": "Hostname", "address": NODE_NAME}],
             "daemonEndpoints": {"kubeletEndpoint": {"Port": 0}},
+            "declaredFeatures": list(_FEATURES),
             "nodeInfo": {
                 "machineID": "",
                 "systemUUID": "",
@@ -146,15 +149,7 @@ class Scheduler:
         self._refused.discard(key)
         self._load.place(pod, node)  # at once: another pod is looked at before the change comes back
         namespace, name = key_of(pod)
-        meta, conditions = pod["metadata"], (pod.get("status") or {}).get("conditions") or ()
-        scheduled = {"type": "PodScheduled", "status": "True", "lastTransitionTime": timestamp(self._now())}
-        others = [condition for condition in conditions if condition["type"] != "PodScheduled"]
-        patch: Document = {
-            "metadata": {"uid": meta["uid"], "resourceVersion": meta["resourceVersion"]},
-            "spec": {"nodeName": node},
-            "status": {"conditions": [*others, scheduled]},
-        }
-        await api.merge_patch("", "pods", namespace, name, patch, subresource="binding")
+        await api.bind(pod, node)
         await self._events.normal(api, pod, "Scheduled", f"Successfully assigned {namespace}/{name} to {node}")
         return None
 

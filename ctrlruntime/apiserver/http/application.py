@@ -27,12 +27,11 @@ from ctrlruntime.apiserver.containers import Containers
 from ctrlruntime.apiserver.discovery import Discovery
 from ctrlruntime.apiserver.faults import Faults
 from ctrlruntime.apiserver.http.answers import answer, failure, headers_of, text
-from ctrlruntime.apiserver.http.bodies import read_fitted
 from ctrlruntime.apiserver.http.calls import Call, ResourcePath, resource_path, split_query
 from ctrlruntime.apiserver.http.lists import list_body
 from ctrlruntime.apiserver.http.negotiation import STREAMS, negotiate
 from ctrlruntime.apiserver.http.objects import Objects
-from ctrlruntime.apiserver.http.options import list_options, write_options
+from ctrlruntime.apiserver.http.options import list_options
 from ctrlruntime.apiserver.http.pages import Pages
 from ctrlruntime.apiserver.http.reviews import REVIEWS, Reviews
 from ctrlruntime.apiserver.http.streams import Streams
@@ -40,13 +39,12 @@ from ctrlruntime.apiserver.http.subresources import Subresources
 from ctrlruntime.apiserver.http.tokens import Tokens
 from ctrlruntime.apiserver.http.watches import Watch
 from ctrlruntime.apiserver.interfaces import DEFINITIONS
-from ctrlruntime.apiserver.registry import Registry, Resource, WriteOptions
+from ctrlruntime.apiserver.registry import Registry, Resource
 from ctrlruntime.apiserver.registry.schema_cache import LARGE, prepare
 from ctrlruntime.apiserver.storage import Backing
 from ctrlruntime.apiserver.yaml_reader import read_yaml
 from ctrlruntime.errors import APIStatusError, NotAcceptable, RequestEntityTooLarge
 from ctrlruntime.log import get_logger
-from ctrlruntime.schema.trees import Document
 
 BODY_LIMIT = 3_145_728
 _log = get_logger("apiserver")
@@ -84,13 +82,7 @@ class Application:
         self._subresources = Subresources(registry, self._objects, tokens)
         self._streams = Streams(registry, containers)
         self._impersonation = Impersonation(None if allows_all else rbac)
-        self._reviews = Reviews(
-            rbac,
-            authenticator,
-            allows_all=allows_all,
-            fields=lambda: registry.extensions.fields,
-            admit=self._admit_review,
-        )
+        self._reviews = Reviews(registry, rbac, authenticator, allows_all=allows_all)
 
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
         """Answer one request; failures become Status bodies."""
@@ -192,6 +184,8 @@ class Application:
             return None
         if target.name and resource.namespaced and not target.namespace and not target.is_watch:
             return None
+        if target.rest and target.subresource != "proxy" and not resource.is_custom:
+            return None
         if target.subresource and target.subresource not in resource.subresources:
             if resource.is_custom:
                 raise failures.not_found(resource.plural, resource.group, target.name)
@@ -221,6 +215,8 @@ class Application:
         elif call.method not in (item_verbs if target.name else collection_verbs):
             raise failures.method_not_allowed()
         needs_namespace = resource.namespaced and not target.namespace
+        if needs_namespace and "list" not in resource.verbs:
+            raise failures.no_such_resource()
         if call.verb not in resource.verbs or (needs_namespace and call.verb in {"create", "deletecollection"}):
             raise failures.method_not_allowed()
 
@@ -234,11 +230,6 @@ class Application:
             return await self._streams.follow(request, call, resource, target)
         return await self._subresources.handle(call, resource, target)
 
-    async def _admit_review(
-        self, resource: Resource, namespace: str, document: Document, options: WriteOptions, /
-    ) -> Document:
-        return await self._registry.writer.admit(resource, namespace, "", document, options)
-
     async def _dispatch(self, call: Call, resource: Resource, target: ResourcePath) -> web.Response:
         if target.subresource:
             return await self._subresources.handle(call, resource, target)
@@ -248,11 +239,9 @@ class Application:
             case "list":
                 return await self._list(call, resource)
             case "create" if resource.plural in REVIEWS and resource.group in _REVIEW_GROUPS:
-                return await self._reviews.handle(call, resource)
+                return await self._reviews.handle(call, resource, target)
             case "create" if resource.plural == "bindings" and not resource.group:
-                binding = read_fitted(call, resource, write_options(call, "CreateOptions"))
-                name = str((binding.get("metadata") or {}).get("name", ""))
-                return await self._subresources.bind(call, resource, target.namespace, name, binding)
+                return await self._subresources.bind(call, resource, target)
             case "create":
                 return await self._objects.create(call, resource, target)
             case "update":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 from ctrlruntime.apiserver import failures
@@ -11,6 +12,7 @@ from ctrlruntime.apiserver.http import protobuf
 from ctrlruntime.apiserver.http.calls import Call
 from ctrlruntime.apiserver.http.negotiation import body_type
 from ctrlruntime.apiserver.registry import Resource, WriteOptions
+from ctrlruntime.apiserver.registry.reading import judge_fields
 from ctrlruntime.apiserver.registry.scheme import problem_of
 from ctrlruntime.apiserver.yaml_reader import YAMLProblem, read_yaml
 from ctrlruntime.errors import BadRequest, StatusCause, UnsupportedMediaType
@@ -21,8 +23,8 @@ _SHOWN = 30
 _REVIEWED = frozenset({"authentication.k8s.io", "authorization.k8s.io"})
 
 
-def read_object(call: Call, resource: Resource, options: WriteOptions) -> Document:
-    """Return the body as an object of the resource. Raises: BadRequest…"""
+def read_object(call: Call, resource: Resource, options: WriteOptions, *, also: Collection[str] = ()) -> Document:
+    """Return the body as an object of the resource; `also` are versions that count as its own. Raises: BadRequest…"""
     kind, api_version = resource.kind, resource.api_version
     document = read_tree(call, kind, is_custom=resource.is_custom, options=options)
     given_kind, given_version = document.get("kind"), document.get("apiVersion")
@@ -40,7 +42,7 @@ def read_object(call: Call, resource: Resource, options: WriteOptions) -> Docume
             name = str((document.get("metadata") or {}).get("name", ""))
             raise failures.invalid(str(given_kind), resource.group, name, [cause])
         return document
-    if given_version in {"/", f"/{api_version}"}:  # ParseGroupVersion takes both
+    if given_version in {"/", f"/{api_version}", *also}:  # ParseGroupVersion takes the first two
         given_version = None
     version = (given_version or api_version).rpartition("/")[2]
     if not version:
@@ -50,7 +52,9 @@ def read_object(call: Call, resource: Resource, options: WriteOptions) -> Docume
     if given == (api_version, kind):
         document["kind"], document["apiVersion"] = kind, api_version
         return document
-    if resource.group in _REVIEWED and given_version == "v1":  # reviews are read by a decoder of all kinds
+    if (
+        resource.group in _REVIEWED and given_version == "v1" and kind.endswith("Review")
+    ):  # a decoder of all kinds reads them
         problem = f"converting (v1.{given[1]}) to ({resource.group.partition('.')[0]}.{kind}): unknown conversion"
     else:
         problem = problem_of(*given, resource)
@@ -72,16 +76,12 @@ def _summary(body: bytes) -> str:
     return text + more
 
 
-def read_fitted(call: Call, resource: Resource, options: WriteOptions) -> Document:
+def read_fitted(call: Call, resource: Resource, options: WriteOptions, *, also: Collection[str] = ()) -> Document:
     """Return the body as the resource's own type holds it; for kinds that are answered and never stored. Raises: BadRequest…"""
     unknown: list[str] = []
-    document = resource.fit(read_object(call, resource, options), unknown)
-    problems = [f'unknown field "{path}"' for path in unknown]
-    problems += [f'duplicate field "{path}"' for path in options.duplicates]
-    if problems and options.field_validation == "Strict":
-        raise undecodable(resource.kind, resource.version, f"strict decoding error: {', '.join(problems)}")
-    if options.field_validation == "Warn":
-        options.warnings.extend(problems)
+    given = read_object(call, resource, options, also=also)
+    document = resource.fit(given, unknown)
+    judge_fields(resource, given, unknown, options)
     return document
 
 

@@ -58,8 +58,13 @@ def media_ranges(accept: str) -> Iterator[MediaRange]:
 
 
 @lru_cache(maxsize=256)
-def negotiate(accept: str, *, is_collection: bool = False, is_custom: bool = False) -> Representation:
-    """Return the first representation in the Accept header that the server has. Raises: NotAcceptable."""
+def negotiate(
+    accept: str, *, is_collection: bool = False, is_custom: bool = False, has_tables: bool = True
+) -> Representation:
+    """Return the first representation in the Accept header that the server has. Raises: NotAcceptable.
+
+    `has_tables` tells whether the resource can be shown as a Table.
+    """
     if not accept:
         return Representation()
     saw_parameters = False
@@ -68,7 +73,7 @@ def negotiate(accept: str, *, is_collection: bool = False, is_custom: bool = Fal
             saw_parameters = saw_parameters or entry.type == "application/vnd.kubernetes.protobuf"
             continue
         form = _form(entry.parameters)
-        if form is not None:
+        if form is not None and (has_tables or form != "table"):
             is_list_form = entry.parameters.get("as", "").endswith("List")
             version = f"meta.k8s.io/{entry.parameters.get('v', 'v1')}"
             return Representation(form, entry.type == "application/yaml", is_list_form, version)
@@ -98,6 +103,12 @@ def go_type(resource: Resource, kind: str) -> str:
     if resource.is_custom:
         return "*unstructured.UnstructuredList" if kind == resource.list_kind else "*unstructured.Unstructured"
     return f"*{resource.group.partition('.')[0] or 'core'}.{kind}"
+
+
+def not_a_list(resource: Resource) -> NotAcceptable:
+    """Return the failure of one who asks for the metadata of a list where there is one object."""
+    kind = go_type(resource, resource.kind)
+    return NotAcceptable(f"you requested PartialObjectMetadataList, but the requested object is not a list ({kind})")
 
 
 def _form(parameters: Mapping[str, str]) -> Form | None:

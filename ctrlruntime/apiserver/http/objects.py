@@ -24,6 +24,7 @@ from ctrlruntime.apiserver.http.options import delete_options, list_options, wri
 from ctrlruntime.apiserver.http.views import View
 from ctrlruntime.apiserver.patch import PatchSchema, json_patch, restored, strategic_merge
 from ctrlruntime.apiserver.registry import DeleteOptions, Registry, Resource, WriteOptions, Written
+from ctrlruntime.apiserver.registry.reading import read
 from ctrlruntime.apiserver.registry.scheme import problem_of
 from ctrlruntime.apiserver.storage import Record
 from ctrlruntime.errors import (
@@ -55,6 +56,10 @@ class Reader(Protocol):
     def __call__(self, old: Document) -> Document: ...
 
 
+_WITHOUT_TABLES = frozenset({"ephemeralcontainers", "resize"})
+"""Subresources that have no table (their storage has no ConvertToTable in pkg/registry/core/pod/storage)."""
+
+
 def utc_now() -> datetime:
     return datetime.now(UTC)
 
@@ -69,7 +74,9 @@ class Objects:
         return View(resource, representation, call.query.get("includeObject", ""), utc_now)
 
     def single_view(self, call: Call, resource: Resource) -> tuple[View, Representation]:
-        representation = negotiate(call.headers.get("Accept", ""), is_custom=resource.is_custom)
+        has_tables = call.target is None or call.target.subresource not in _WITHOUT_TABLES
+        accept = call.headers.get("Accept", "")
+        representation = negotiate(accept, is_custom=resource.is_custom, has_tables=has_tables)
         return self.view(call, resource, representation), representation
 
     async def get(self, call: Call, resource: Resource, target: ResourcePath) -> web.Response:
@@ -93,21 +100,23 @@ class Objects:
         view, representation = self.single_view(call, resource)
         options = write_options(call, "UpdateOptions")
 
-        first = read_object(call, resource, options)
-        check_path(first, target)
-        given: Document | None = first
+        unread = [read_object(call, resource, options)]
+        check_path(unread[0], target)
 
         def edit(old: Document | None) -> Document:
-            nonlocal given
             if old is None and call.check_create is not None:
                 call.check_create()
             # What is edited is taken over: another try needs another reading.
-            document, given = given or read_object(call, resource, options), None
-            return document
+            return unread.pop() if unread else read_object(call, resource, options)
 
-        written = await self._registry.writer.update(
-            resource, target.namespace, target.name, edit, options, target.subresource
-        )
+        try:
+            written = await self._registry.writer.update(
+                resource, target.namespace, target.name, edit, options, target.subresource
+            )
+        except NotFound:
+            if unread:  # upstream decodes the body before it looks for the object
+                read(resource, unread.pop(), options)
+            raise
         return await self._written(call, view, representation, written)
 
     async def patch(self, call: Call, resource: Resource, target: ResourcePath) -> web.Response:

@@ -191,15 +191,17 @@ def delete_options(call: Call) -> DeleteOptions:
             f'no kind "{body["kind"]}" is registered for version "{body.get("apiVersion", "")}" in scheme '
             '"pkg/runtime/scheme.go:111"'
         )
-    return read_delete_options(call, body if call.body.strip() else _query_options(call))
-
-
-def read_delete_options(call: Call, document: Document) -> DeleteOptions:
-    """Return the options of a delete that a document holds. Raises: BadRequest, Invalid."""
     try:
-        given = unmarshal(document, _DELETE_OPTIONS)
+        given = unmarshal(body if call.body.strip() else _query_options(call), _DELETE_OPTIONS)
     except ValueError as error:
         raise BadRequest(str(error)) from None
+    given["dryRun"] = given.get("dryRun") or call.queries.get("dryRun") or []
+    check_delete_options(given)
+    return options_to_delete(call, given)
+
+
+def check_delete_options(given: Mapping[str, Any]) -> None:
+    """Raises: Invalid of options that a delete cannot have (ValidateDeleteOptions in apimachinery's pkg/apis/meta/v1/validation)."""
     causes: list[StatusCause] = []
     policy = given.get("propagationPolicy")
     if policy is not None and policy not in _POLICIES:
@@ -207,14 +209,18 @@ def read_delete_options(call: Call, document: Document) -> DeleteOptions:
     if policy is not None and given.get("orphanDependents") is not None:
         text = "orphanDependents and deletionPropagation cannot be both set"
         causes.append(field_errors.invalid_value("propagationPolicy", policy, text))
-    dry_run = _dry_run(list(given.get("dryRun") or call.queries.get("dryRun") or []), causes)
+    _dry_run(given.get("dryRun") or [], causes)
     if causes:
         raise failures.bad_option("DeleteOptions", causes)
+
+
+def options_to_delete(call: Call, given: Mapping[str, Any]) -> DeleteOptions:
+    """Return the options as the registry takes them; nothing is checked."""
     preconditions: Mapping[str, Any] = given.get("preconditions") or {}
     return DeleteOptions(
-        dry_run=dry_run,
+        dry_run=bool(given.get("dryRun")),
         grace_period_seconds=given.get("gracePeriodSeconds"),
-        propagation_policy=policy,
+        propagation_policy=given.get("propagationPolicy"),
         orphan_dependents=given.get("orphanDependents"),
         uid=preconditions.get("uid"),
         resource_version=preconditions.get("resourceVersion"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from aiohttp import web
 
@@ -13,15 +13,11 @@ from ctrlruntime.apiserver import failures
 from ctrlruntime.apiserver.authentication import Authenticator, TokenRefused
 from ctrlruntime.apiserver.authorization import RBAC, AuthorizationAttributes, User, user_info
 from ctrlruntime.apiserver.encoding import timestamp
-from ctrlruntime.apiserver.http.answers import document_answer
-from ctrlruntime.apiserver.http.bodies import read_fitted
-from ctrlruntime.apiserver.http.calls import Call
-from ctrlruntime.apiserver.http.options import write_options
-from ctrlruntime.apiserver.interfaces import FieldTracker
-from ctrlruntime.apiserver.registry import Resource, WriteOptions
+from ctrlruntime.apiserver.http.calls import Call, ResourcePath
+from ctrlruntime.apiserver.http.posted import Posted, post
+from ctrlruntime.apiserver.registry import Registry, Resource, WriteOptions
 from ctrlruntime.errors import BadRequest, StatusCause
 from ctrlruntime.schema.trees import Document, encode
-from ctrlruntime.schema.typed import object_meta
 from ctrlruntime.selector import label_key_problems, label_value_problems, parse_fields, parse_labels
 
 REVIEWS: Final = frozenset(
@@ -38,103 +34,79 @@ _EVERYTHING: Final = (
     {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]},
     {"verbs": ["*"], "nonResourceURLs": ["*"]},
 )
-_ABOUT_ME: Final = frozenset({"selfsubjectreviews", "selfsubjectrulesreviews"})
-"""Those whose answer says nothing of what was sent."""
 _ATTRIBUTES: Final = "spec.resourceAttributes"
 _PATH: Final = "spec.nonResourceAttributes"
 
 
-class Admit(Protocol):
-    """Asks the webhooks about a review, which they may change."""
-
-    async def __call__(
-        self, resource: Resource, namespace: str, document: Document, options: WriteOptions, /
-    ) -> Document: ...
-
-
 class Reviews:
-    """Handlers of the review kinds. `fields` gives the tracker of managed fields, where there is one; `admit` the webhooks."""
+    """Handlers of the review kinds."""
 
     def __init__(
         self,
+        registry: Registry,
         rbac: RBAC,
         authenticator: Authenticator,
         *,
         allows_all: bool,
-        fields: Callable[[], FieldTracker | None] = lambda: None,
-        admit: Admit | None = None,
         now: Callable[[], float] = time.time,
     ) -> None:
+        self._registry = registry
         self._rbac = rbac
         self._authenticator = authenticator
         self._allows_all = allows_all
-        self._fields = fields
-        self._admit = admit
         self._now = now
 
-    async def handle(self, call: Call, resource: Resource) -> web.Response:
+    async def handle(self, call: Call, resource: Resource, target: ResourcePath) -> web.Response:
         """Answer a review. Raises: BadRequest, Invalid."""
-        options = write_options(call, "CreateOptions")
-        document = read_fitted(call, resource, options)
-        if resource.plural not in _ABOUT_ME:
-            self._complete_metadata(call, resource, document, options)
-        if self._admit is not None:
-            namespace = call.target.namespace if call.target is not None else ""
-            document = await self._admit(resource, namespace, document, options)
+        return await post(self._registry, call, resource, target, _Review(self, resource))
+
+    def check(self, resource: Resource, document: Document) -> None:
+        """Raises: BadRequest, Invalid of a review that asks for nothing."""
+        spec: Document = document.get("spec") or {}
+        match resource.plural:
+            case "selfsubjectreviews":
+                return
+            case "selfsubjectrulesreviews":
+                if not spec.get("namespace"):
+                    raise BadRequest("no namespace on request")
+            case "tokenreviews":
+                if not spec.get("token"):
+                    raise BadRequest("token is required for TokenReview in authentication")
+            case _:
+                is_self = resource.plural == "selfsubjectaccessreviews"
+                causes = [*_spec_causes(spec, is_self=is_self), *_place_causes(resource, document)]
+                if causes:
+                    # Upstream makes this failure without saying the kind.
+                    raise failures.invalid("", resource.group, "", causes)
+
+    def result(self, call: Call, resource: Resource, document: Document) -> Document:
+        """Return the review with its status."""
         spec: Document = document.get("spec") or {}
         head = {"kind": resource.kind, "apiVersion": resource.api_version}
         match resource.plural:
             case "selfsubjectreviews":
-                moment = timestamp(self._now())
-                status: Document = {"userInfo": user_info(call.user)}
-                return document_answer(call, {**head, "metadata": {"creationTimestamp": moment}, "status": status}, 201)
+                metadata = {"creationTimestamp": timestamp(self._now())}
+                return {**head, "metadata": metadata, "status": {"userInfo": user_info(call.user)}}
             case "selfsubjectrulesreviews":
-                status = self._rules(call.user, spec)
-                return document_answer(call, {**head, "metadata": {}, "spec": {}, "status": status}, 201)
+                return {**head, "metadata": {}, "spec": {}, "status": self._rules(call.user, spec)}
+            case "tokenreviews":
+                return {**document, "status": self._token(spec)}
             case _:
-                pass
-        status = self._token(spec) if resource.plural == "tokenreviews" else self._access(call, resource, document)
-        return document_answer(call, {**document, "status": status}, 201)
-
-    def _complete_metadata(self, call: Call, resource: Resource, document: Document, options: WriteOptions) -> None:
-        metadata: Document = document.get("metadata") or {}
-        document["metadata"] = metadata
-        for key in ("uid", "creationTimestamp", "selfLink", "managedFields"):
-            metadata.pop(key, None)
-        namespace = call.target.namespace if call.target is not None else ""
-        if not resource.namespaced:
-            metadata.pop("namespace", None)
-        elif metadata.get("namespace", namespace) != namespace:
-            raise BadRequest("the namespace of the provided object does not match the namespace sent on the request")
-        else:
-            # Read again, for the order of the Go struct.
-            document["metadata"] = object_meta().read({**metadata, "namespace": namespace}, "metadata", [])
-        tracker = self._fields()
-        if tracker is not None:
-            tracker.track(resource, None, document, manager=options.field_manager, subresource="")
+                return {**document, "status": self._access(call, resource, spec)}
 
     # Whose token is this
 
     def _token(self, spec: Document) -> Document:
-        token = spec.get("token")
-        if not token:
-            raise BadRequest("token is required for TokenReview in authentication")
         try:
-            user, audiences = self._authenticator.review(token, spec.get("audiences") or ())
+            user, audiences = self._authenticator.review(spec["token"], spec.get("audiences") or ())
         except TokenRefused as error:
             return {"user": {}, "error": str(error)}
         return {"authenticated": True, "user": user_info(user), "audiences": audiences}
 
     # May they
 
-    def _access(self, call: Call, resource: Resource, document: Document) -> Document:
-        spec: Document = document.get("spec") or {}
-        is_self = resource.plural == "selfsubjectaccessreviews"
-        causes = [*_spec_causes(spec, is_self=is_self), *_place_causes(resource, document)]
-        if causes:
-            # Upstream makes this failure without saying the kind.
-            raise failures.invalid("", resource.group, "", causes)
-        user = call.user if is_self else _subject(spec)
+    def _access(self, call: Call, resource: Resource, spec: Document) -> Document:
+        user = call.user if resource.plural == "selfsubjectaccessreviews" else _subject(spec)
         status: Document = {"allowed": True}
         if not self._allows_all:
             allowed, reason = self._rbac.allowed(user, _attributes(spec))
@@ -147,9 +119,7 @@ class Reviews:
     # What may I
 
     def _rules(self, user: User, spec: Document) -> Document:
-        namespace = spec.get("namespace")
-        if not namespace:
-            raise BadRequest("no namespace on request")
+        namespace: str = spec["namespace"]
         problem, rules = "", list[Any](_EVERYTHING)
         if not self._allows_all:
             held = self._rbac.holdings(user, namespace)
@@ -166,6 +136,20 @@ class Reviews:
         if problem:
             status["evaluationError"] = problem
         return status
+
+
+class _Review(Posted):
+    """One kind of reviews, as it is posted."""
+
+    def __init__(self, reviews: Reviews, kind: Resource) -> None:
+        self.kind = kind
+        self._reviews = reviews
+
+    def check(self, call: Call, target: ResourcePath, body: Document, options: WriteOptions) -> None:
+        self._reviews.check(self.kind, body)
+
+    def act(self, call: Call, target: ResourcePath, body: Document, options: WriteOptions) -> Document | None:
+        return self._reviews.result(call, self.kind, body)
 
 
 def _subject(spec: Document) -> User:

@@ -18,7 +18,7 @@ from ctrlruntime.apiserver.http.objects import Objects, Reader, check_path, is_a
 from ctrlruntime.apiserver.http.options import write_options
 from ctrlruntime.apiserver.registry import Registry, Resource, SubresourceView, WriteOptions
 from ctrlruntime.apiserver.registry.reading import read
-from ctrlruntime.apiserver.registry.update import other_uid
+from ctrlruntime.apiserver.registry.update import precondition_failed
 from ctrlruntime.errors import BadRequest
 from ctrlruntime.schema.metadata import metadata_causes, name_problems
 from ctrlruntime.schema.trees import Document, copy_tree
@@ -104,7 +104,7 @@ class Scales:
         def change(old: Document) -> Document:
             uid, found = given["metadata"].get("uid"), old["metadata"].get("uid", "")
             if uid and uid != found:
-                raise other_uid(resource, key, uid, found)
+                raise precondition_failed(resource, key, uid, found)
             return copy_tree(given)
 
         return change

@@ -1,22 +1,19 @@
-"""Subresources that are not the object itself: binding, eviction, token; and those that need a kubelet, refused honestly."""
+"""Paths below an object: those like its status, those to which something is posted, and those that need a kubelet, refused honestly."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from aiohttp import web
 
-from ctrlruntime import field_errors
 from ctrlruntime.apiserver import failures
-from ctrlruntime.apiserver.encoding import timestamp
-from ctrlruntime.apiserver.http.answers import document_answer
-from ctrlruntime.apiserver.http.bodies import read_tree
+from ctrlruntime.apiserver.http.bindings import Bindings
 from ctrlruntime.apiserver.http.calls import Call, ResourcePath
 from ctrlruntime.apiserver.http.evictions import Evictions
 from ctrlruntime.apiserver.http.logs import log_answer
 from ctrlruntime.apiserver.http.objects import Objects
-from ctrlruntime.apiserver.http.options import read_delete_options, write_options
+from ctrlruntime.apiserver.http.posted import Posted, post
 from ctrlruntime.apiserver.http.scale import Scales
 from ctrlruntime.apiserver.http.tokens import Tokens
 from ctrlruntime.apiserver.registry import Registry, Resource, WriteOptions
@@ -54,8 +51,11 @@ class Subresources:
         self._registry = registry
         self._objects = objects
         self._scales = Scales(registry, objects)
-        self._tokens = tokens
-        self._evictions = Evictions(registry, now)
+        self._posted: Mapping[str, Posted] = {
+            "binding": Bindings(registry, now),
+            "eviction": Evictions(registry, now),
+            "token": tokens,
+        }
         self._now = now
 
     async def handle(self, call: Call, resource: Resource, target: ResourcePath) -> web.Response:
@@ -70,13 +70,14 @@ class Subresources:
         if name in _NO_KUBELET:
             await self.admit_connection(call, resource, target)
             raise self._refusal(call, resource, target)
-        if name == "binding":
-            return await self.bind(call, resource, target.namespace, target.name, read_tree(call, "Binding"))
-        if name == "eviction":
-            return await self._evict(call, resource, target)
-        if name == "token":
-            return await self._tokens.request(call, resource, target)
-        raise failures.no_such_resource()
+        posted = self._posted.get(name)
+        if posted is None:
+            raise failures.no_such_resource()
+        return await post(self._registry, call, resource, target, posted)
+
+    async def bind(self, call: Call, resource: Resource, target: ResourcePath) -> web.Response:
+        """Respond to a Binding that comes to the namespace."""
+        return await post(self._registry, call, resource, target, self._posted["binding"])
 
     async def _like_status(self, call: Call, resource: Resource, target: ResourcePath) -> web.Response:
         match call.method:
@@ -127,65 +128,6 @@ class Subresources:
             subresource=target.subresource,
             operation="CONNECT",
         )
-
-    # Pods
-
-    async def bind(self, call: Call, resource: Resource, namespace: str, name: str, binding: Document) -> web.Response:
-        """Assign a pod to a node."""
-        if (binding.get("metadata") or {}).get("name") != name:
-            raise BadRequest("name in URL does not match name in Binding object")
-        options = write_options(call, "CreateOptions")
-        options.is_patch = True
-        part = "binding" if resource.plural == "pods" else ""
-        whole = {"kind": "Binding", "apiVersion": "v1", **binding}
-        whole["metadata"] = {**binding["metadata"], "namespace": namespace}
-        binding = await self._registry.writer.admit(resource, namespace, name, whole, options, subresource=part)
-        kind = (binding.get("target") or {}).get("kind", "")
-        if kind not in {"", "Node"}:
-            raise failures.plain_internal(
-                f'target.kind: Unsupported value: {field_errors.shown(kind)}: supported values: "Node", "<empty>"'
-            )
-        node = str((binding.get("target") or {}).get("name", ""))
-        if not node:
-            raise failures.plain_internal("target.name: Required value")
-        pods = self._registry.canonical("", "pods")
-        moment = timestamp(self._now())
-        scheduled = {"type": "PodScheduled", "status": "True", "lastTransitionTime": moment}
-
-        def edit(pod: Document | None) -> Document:
-            assert pod is not None
-            assigned = pod["spec"].get("nodeName")
-            if assigned:
-                why = f'pod {name} is already assigned to node "{assigned}"'
-                raise failures.conflict("pods/binding", "", name, why)
-            pod["spec"]["nodeName"] = node
-            conditions = [c for c in pod["status"].get("conditions") or () if c["type"] != "PodScheduled"]
-            pod["status"]["conditions"] = [*conditions, scheduled]
-            return pod
-
-        self._registry.writer.update_directly(pods, namespace, name, edit, options, "binding")
-        return document_answer(call, _success(), 201)
-
-    async def _evict(self, call: Call, resource: Resource, target: ResourcePath) -> web.Response:
-        eviction: Document = {"kind": "Eviction", "apiVersion": "policy/v1", **read_tree(call, "Eviction")}
-        if (eviction.get("metadata") or {}).get("name") != target.name:
-            raise BadRequest("name in URL does not match name in Eviction object")
-        eviction["metadata"] = {**(eviction.get("metadata") or {}), "namespace": target.namespace}
-        eviction = await self._registry.writer.admit(
-            resource,
-            target.namespace,
-            target.name,
-            eviction,
-            write_options(call, "CreateOptions"),
-            subresource="eviction",
-        )
-        options = read_delete_options(call, eviction.get("deleteOptions") or {})
-        self._evictions.evict(resource, target.namespace, target.name, options)
-        return document_answer(call, _success(), 201)
-
-
-def _success() -> Document:
-    return {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}
 
 
 __all__ = ["Subresources"]

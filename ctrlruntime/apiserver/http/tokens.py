@@ -12,10 +12,9 @@ from ctrlruntime import field_errors
 from ctrlruntime.apiserver import failures
 from ctrlruntime.apiserver.authentication import AccountTokens, Bound
 from ctrlruntime.apiserver.encoding import timestamp
-from ctrlruntime.apiserver.http.answers import document_answer, failure, headers_of
-from ctrlruntime.apiserver.http.bodies import read_fitted
+from ctrlruntime.apiserver.http.answers import failure, headers_of
 from ctrlruntime.apiserver.http.calls import Call, ResourcePath
-from ctrlruntime.apiserver.http.options import write_options
+from ctrlruntime.apiserver.http.posted import Posted
 from ctrlruntime.apiserver.registry import Registry, Resource, WriteOptions
 from ctrlruntime.errors import BadRequest, NotAcceptable, StatusCause
 from ctrlruntime.schema.trees import Document, encode
@@ -29,13 +28,14 @@ _SHORTEST, _LONGEST, _USUAL = 600, 2**32, 3600
 _KUBELETS: Final = 3607
 """The seconds that kubelets request: such a token lives a year, for Pods that read it only once, and warns after this time."""
 _YEAR: Final = 365 * 24 * 3600
-_REQUESTS: Final = Resource(_GROUP, "v1", "tokenrequests", "tokenrequest", _KIND, namespaced=True, verbs=("create",))
-"""A resource that no path names: by it the bodies are read."""
 _PLURALS: Final = {"Pod": "pods", "Secret": "secrets", "Node": "nodes"}
 
 
-class Tokens:
+class Tokens(Posted):
     """Handlers of serviceaccounts/token and of the two OpenID documents."""
+
+    kind = Resource(_GROUP, "v1", "tokenrequests", "tokenrequest", _KIND, namespaced=True, verbs=("create",))
+    keeps_system = True
 
     def __init__(self, registry: Registry, accounts: AccountTokens, *, now: Callable[[], float] = time.time) -> None:
         self._registry = registry
@@ -44,67 +44,42 @@ class Tokens:
 
     # TokenRequest
 
-    async def request(self, call: Call, resource: Resource, target: ResourcePath) -> web.Response:
-        """Answer a TokenRequest with a token. Raises: APIStatusError as the real server."""
-        options = write_options(call, "CreateOptions")
-        request = read_fitted(call, _REQUESTS, options)
-        self._complete(request, target, options)
-        request = await self._admit(resource, target, request["metadata"], request["spec"], options)
-        metadata, spec = request["metadata"], request.get("spec") or {}
+    def default(self, body: Document) -> None:
+        spec: Document = body.get("spec") or {}
+        body["spec"] = spec
         _set_duration(spec)
-        spec["audiences"] = spec.get("audiences") or list(self._accounts.audiences)
-        account = resource.tree(self._registry.record(resource, target.namespace, target.name))
-        causes = list(_duration_causes(spec["expirationSeconds"]))
-        if causes:
-            raise failures.invalid(_KIND, _GROUP, "", causes)
-        bound = list(self._bound(spec.get("boundObjectRef"), account))
-        return document_answer(call, self._answer(account, metadata, spec, bound), 201)
 
-    def _complete(self, request: Document, target: ResourcePath, options: WriteOptions) -> None:
-        """Fill in what the client left open, and who set what. Raises: BadRequest, NotFound, Invalid."""
-        metadata: Document = request.get("metadata") or {}
-        spec: Document = request.get("spec") or {}
-        request["metadata"], request["spec"] = metadata, spec
-        if metadata.pop("namespace", target.namespace) != target.namespace:
-            raise BadRequest("the namespace of the provided object does not match the namespace sent on the request")
-        if self._registry.get("", "namespaces", "", target.namespace) is None:
-            raise failures.not_found("namespaces", "", target.namespace)
-        name = metadata.pop("name", target.name)
+    def check(self, call: Call, target: ResourcePath, body: Document, options: WriteOptions) -> None:
+        """Take the name and uid of the account, and judge the duration (TokenREST in pkg/registry/core/serviceaccount/storage)."""
+        metadata, spec = body["metadata"], body["spec"]
+        name = metadata.get("name") or target.name
         if name != target.name:
             cause = field_errors.invalid_value(
                 "metadata.name", name, "must match the service account name if specified"
             )
             raise failures.invalid(_KIND, _GROUP, target.name, [cause])
-        for key in ("uid", "creationTimestamp", "selfLink", "managedFields"):
-            metadata.pop(key, None)
+        accounts = self._registry.canonical("", "serviceaccounts")
+        uid = self._registry.record(accounts, target.namespace, target.name).uid
+        given = metadata.get("uid") or uid
+        if given != uid:
+            why = f"the UID in the token request ({given}) does not match the UID of the service account ({uid})"
+            raise failures.conflict(_KIND, _GROUP, target.name, why)
+        moment = timestamp(int(self._now()))
+        metadata.update(name=name, namespace=target.namespace, uid=uid, creationTimestamp=moment)
         _set_duration(spec)
-        tracker = self._registry.extensions.fields
-        if tracker is not None:
-            tracker.track(_REQUESTS, None, request, manager=options.field_manager, subresource="token")
+        spec["audiences"] = spec.get("audiences") or list(self._accounts.audiences)
+        spec.setdefault("boundObjectRef", None)
+        body["status"] = {"token": "", "expirationTimestamp": None}
+        causes = list(_duration_causes(spec["expirationSeconds"]))
+        if causes:
+            raise failures.invalid(_KIND, _GROUP, "", causes)
 
-    async def _admit(
-        self, resource: Resource, target: ResourcePath, metadata: Document, spec: Document, options: WriteOptions
-    ) -> Document:
-        """Return the request as the webhooks left it. Raises: APIStatusError of a denial."""
-        request = {
-            "kind": _KIND,
-            "apiVersion": f"{_GROUP}/v1",
-            "metadata": {
-                "name": target.name,
-                "namespace": target.namespace,
-                "uid": self._uid_of(resource, target),
-                "creationTimestamp": timestamp(int(self._now())),
-                **metadata,
-            },
-            "spec": {**spec, "boundObjectRef": spec.get("boundObjectRef")},
-            "status": {"token": "", "expirationTimestamp": None},
-        }
-        return await self._registry.writer.admit(
-            resource, target.namespace, target.name, request, options, subresource="token"
-        )
-
-    def _uid_of(self, resource: Resource, target: ResourcePath) -> str:
-        return self._registry.record(resource, target.namespace, target.name).uid
+    def act(self, call: Call, target: ResourcePath, body: Document, options: WriteOptions) -> Document | None:
+        accounts = self._registry.canonical("", "serviceaccounts")
+        account = accounts.tree(self._registry.record(accounts, target.namespace, target.name))
+        spec: Document = body["spec"]
+        bound = list(self._bound(spec.get("boundObjectRef"), account))
+        return self._answer(account, body["metadata"], spec, bound)
 
     def _answer(self, account: Document, metadata: Document, spec: Document, bound: list[Bound]) -> Document:
         issued = int(self._now())
@@ -114,18 +89,10 @@ class Tokens:
         if asked == _KUBELETS and is_own and any(one.kind == "pod" for one in bound):
             seconds, warn_after = _YEAR, issued + asked
         token = self._accounts.make(account, spec["audiences"], seconds, *bound, issued=issued, warn_after=warn_after)
-        mine: Document = account["metadata"]
-        kept = {key: metadata[key] for key in ("labels", "annotations", "managedFields") if key in metadata}
         return {
             "kind": _KIND,
             "apiVersion": f"{_GROUP}/v1",
-            "metadata": {
-                "name": mine["name"],
-                "namespace": mine["namespace"],
-                "uid": mine.get("uid", ""),
-                "creationTimestamp": timestamp(issued),
-                **kept,
-            },
+            "metadata": metadata,
             "spec": {
                 "audiences": spec["audiences"],
                 "expirationSeconds": asked,
@@ -140,7 +107,7 @@ class Tokens:
             return
         kind, name = str(ref.get("kind", "")), str(ref.get("name", ""))
         plural = _PLURALS.get(kind)
-        group, _, version = str(ref.get("apiVersion", "")).rpartition("/")
+        group, version = _group_and_version(str(ref.get("apiVersion", "")))
         if plural is None or group:
             raise BadRequest(f"cannot bind token to object of type {group}/{version}, Kind={kind}")
         if not name:
@@ -193,6 +160,12 @@ class Tokens:
 def _set_duration(spec: Document) -> None:
     if spec.get("expirationSeconds") is None:
         spec["expirationSeconds"] = _USUAL
+
+
+def _group_and_version(text: str) -> tuple[str, str]:
+    """Return both; of more parts nothing is known (FromAPIVersionAndKind in apimachinery's pkg/runtime/schema)."""
+    group, _, version = text.rpartition("/")
+    return ("", "") if "/" in group else (group, version)
 
 
 def _duration_causes(seconds: int) -> Iterator[StatusCause]:

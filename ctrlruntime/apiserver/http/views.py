@@ -12,7 +12,7 @@ from typing import Any
 from ctrlruntime import field_errors
 from ctrlruntime.apiserver import failures, tables
 from ctrlruntime.apiserver.encoding import decode
-from ctrlruntime.apiserver.http.negotiation import Representation, go_type
+from ctrlruntime.apiserver.http.negotiation import Representation, go_type, not_a_list
 from ctrlruntime.apiserver.registry import Resource
 from ctrlruntime.apiserver.storage import Event, Record
 from ctrlruntime.errors import APIStatusError, BadRequest, NotAcceptable
@@ -52,10 +52,7 @@ class View:
         resource = self.resource
         if resource.is_custom:  # to Go an unstructured object may be a list
             return failures.plain_internal("content is not a list")
-        kind = go_type(resource, resource.kind)
-        return NotAcceptable(
-            f"you requested PartialObjectMetadataList, but the requested object is not a list ({kind})"
-        )
+        return not_a_list(resource)
 
     def _shown(self, record: Record, *, columns: bool = True) -> bytes:
         """Return the body of an object as metadata or as a table."""

@@ -5,6 +5,8 @@ Takes a pending write (or a delete, or a body that is acted on and not stored), 
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from ctrlruntime.apiserver.interfaces import NAMESPACES, Admission, AdmissionAttributes, Operation
 from ctrlruntime.apiserver.registry.reading import read
 from ctrlruntime.apiserver.registry.resources import Resource
@@ -57,6 +59,7 @@ async def review_body(
     name: str,
     document: Document,
     options: WriteOptions,
+    check: Callable[[Document], None],
     *,
     subresource: str,
     operation: Operation,
@@ -78,6 +81,7 @@ async def review_body(
         warnings=options.warnings,
     )
     attributes.object = await admission.mutate(attributes) or document
+    check(attributes.object)
     await admission.validate(attributes)
     return attributes.object
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable
 from random import Random
+from typing import Final
 
 from ctrlruntime.apiserver import failures
 from ctrlruntime.apiserver.encoding import timestamp
@@ -27,6 +28,9 @@ from ctrlruntime.apiserver.registry.writes import Pending, WriteOptions, Written
 from ctrlruntime.apiserver.storage import Store, Table
 from ctrlruntime.schema.metadata import generated_name
 from ctrlruntime.schema.trees import Document, settle_numbers
+
+_ALLOWED_ANYWHERE: Final = frozenset({"localsubjectaccessreviews"})
+"""What tells whether there is such a namespace to those who may not know."""
 
 
 class Creation:
@@ -61,7 +65,7 @@ class Creation:
         for key in ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"):
             metadata.pop(key, None)
         self._extensions.track(resource, None, document, options, "")
-        self._check_namespace(resource, metadata)
+        self.check_namespace(resource, metadata["namespace"] if resource.namespaced else "", metadata.get("name", ""))
         strategy = strategy_of(*resource.stored_as, is_custom=resource.is_custom)
         if not resource.is_custom and resource.stored_as == PODS:
             # What the built-in admission plugins set (priority, tolerations) stands when the webhooks look.
@@ -99,7 +103,7 @@ class Creation:
         resource, document, table = pending.resource, pending.document, pending.table
         metadata: Document = document["metadata"]
         is_dry = pending.options.dry_run
-        self._check_namespace(resource, metadata)
+        self.check_namespace(resource, metadata["namespace"] if resource.namespaced else "", metadata.get("name", ""))
         key = (metadata.get("namespace", ""), metadata["name"])
         if resource.stored_as == SERVICES:
             self._extensions.addresses.allocate(document, table.records, dry_run=is_dry)
@@ -131,12 +135,14 @@ class Creation:
                 break
         return name
 
-    def _check_namespace(self, resource: Resource, metadata: Document) -> None:
-        if not resource.namespaced or "NamespaceLifecycle" not in self._extensions.plugins:
+    def check_namespace(self, resource: Resource, namespace: str, name: str) -> None:
+        """Refuse what is created in a namespace that is not there or ends (the plugin NamespaceLifecycle). Raises: NotFound, Forbidden."""
+        if not resource.namespaced or resource.plural in _ALLOWED_ANYWHERE:
             return
-        namespace: str = metadata["namespace"]
+        if "NamespaceLifecycle" not in self._extensions.plugins:
+            return
         record = self._store.table(*NAMESPACES).records.get(("", namespace))
         if record is None:
             raise failures.not_found("namespaces", "", namespace)
         if b'"deletionTimestamp":' in record.body:
-            raise failures.namespace_terminating(resource.plural, resource.group, metadata.get("name", ""), namespace)
+            raise failures.namespace_terminating(resource.plural, resource.group, name, namespace)

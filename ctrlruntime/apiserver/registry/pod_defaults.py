@@ -12,7 +12,6 @@ from ctrlruntime.apiserver.registry.pod_amounts import (
     is_huge_pages,
     is_of_pods,
     may_exceed,
-    qos_class,
     round_up,
     total_of,
 )
@@ -56,7 +55,6 @@ def pod(document: Document) -> None:
         spec["terminationGracePeriodSeconds"] = 1
     status = document.setdefault("status", {})
     _pair_addresses(status)
-    put(status, "qosClass", qos_class(spec))
     if spec.get("schedulingGates") and document["metadata"].get("creationTimestamp"):
         _mark_gated(document)
 

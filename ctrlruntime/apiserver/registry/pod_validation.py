@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from ctrlruntime.apiserver.registry.differences import difference
 from ctrlruntime.apiserver.registry.pod_annotations import MIRROR, agreement_causes, annotation_causes, change_causes
 from ctrlruntime.apiserver.registry.pod_placement import placement_causes, toleration_causes
 from ctrlruntime.apiserver.registry.pod_resources import (
@@ -34,6 +35,7 @@ from ctrlruntime.schema.values import (
     port_or_name_causes,
     qualified_name_causes,
     subdomain_causes,
+    without,
 )
 
 PROTOCOLS: Final = ("SCTP", "TCP", "UDP")
@@ -114,7 +116,8 @@ def _update_causes(spec: Document, before: Document) -> Iterator[StatusCause]:
     if any(_untimed(item) not in tolerations for item in before.get("tolerations") or ()):
         yield forbidden_field("spec.tolerations", _TOLERATION_TEXT)
     if _fixed(spec, before) != _fixed(before, before):
-        yield forbidden_field("spec", _UNCHANGEABLE)
+        lines = difference("PodSpec", before, _as_before(spec, before))
+        yield forbidden_field("spec", f"{_UNCHANGEABLE}\n{lines}")
 
 
 def _deadline_causes(seconds: int | None, before: int | None) -> Iterator[StatusCause]:
@@ -125,37 +128,6 @@ def _deadline_causes(seconds: int | None, before: int | None) -> Iterator[Status
         yield invalid_value("spec.activeDeadlineSeconds", None, text)
     elif seconds > before:
         yield invalid_value("spec.activeDeadlineSeconds", seconds, "must be less than or equal to previous value")
-
-
-def resize_causes(spec: Document, before: Document) -> Iterator[StatusCause]:
-    """What a resize may not do to the resources of containers, beyond the quality of service that must stay."""
-    is_fixed = False
-    for name in ("containers", "initContainers"):
-        held, given = before.get(name) or [], spec.get(name) or []
-        if len(held) != len(given):
-            yield forbidden_field(f"spec.{name}", f"{name} may not be added or removed on resize")
-            continue
-        for index, (container, earlier) in enumerate(zip(given, held, strict=True)):
-            path = f"spec.{name}[{index}]"
-            if container.get("name") != earlier["name"]:
-                yield forbidden_field(f"{path}.name", f"{name} may not be renamed or reordered on resize")
-                continue
-            resources, present = container.get("resources") or {}, earlier.get("resources") or {}
-            for side in ("limits", "requests"):
-                removed = set(present.get(side) or {}) - set(resources.get(side) or {})
-                if removed & {"cpu", "memory"}:
-                    yield forbidden_field(f"{path}.resources.{side}", f"resource {side} cannot be removed")
-            is_fixed |= (_extended(resources), container.get("resizePolicy")) != (
-                _extended(present),
-                earlier.get("resizePolicy"),
-            )
-    if is_fixed:
-        yield forbidden_field("spec", "only cpu and memory resources are mutable")
-
-
-def _extended(resources: Document) -> list[Document]:
-    sides = [resources.get(side) or {} for side in ("limits", "requests")]
-    return [{name: amount for name, amount in side.items() if name not in {"cpu", "memory"}} for side in sides]
 
 
 def _untimed(toleration: Document) -> Document:
@@ -509,6 +481,19 @@ def _container_port_causes(ports: Iterable[Document], path: str) -> Iterator[Sta
         if host and not 0 < host < 65536:
             yield invalid_value(f"{where}.hostPort", host, PORT_RANGE)
         yield from choice_causes(port.get("protocol", ""), f"{where}.protocol", PROTOCOLS)
+
+
+def _as_before(spec: Document, before: Document) -> Document:
+    """Return a spec in which all that an update may change is as it was."""
+    free: tuple[str, ...] = ("activeDeadlineSeconds", "schedulingGates", "tolerations")
+    if before.get("schedulingGates"):
+        free = (*free, "nodeSelector", "affinity")
+    munged = {**without(spec, free), **{name: before[name] for name in free if name in before}}
+    for name in ("containers", "initContainers"):
+        if spec.get(name):
+            pairs = zip(spec[name], before[name], strict=True)
+            munged[name] = [{**container, "image": earlier.get("image", "")} for container, earlier in pairs]
+    return munged
 
 
 def _fixed(spec: Document, before: Document) -> Document:

@@ -5,20 +5,22 @@ Pure functions on trees, called by the writer between admission and validation.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Final
 
 from ctrlruntime.apiserver.interfaces import NAMESPACES, PODS
 from ctrlruntime.apiserver.registry.defaults import default
 from ctrlruntime.apiserver.registry.disabled_fields import drop_disabled
+from ctrlruntime.apiserver.registry.pod_amounts import qos_class
+from ctrlruntime.apiserver.registry.pod_parts import PARTS, keep_the_rest
 from ctrlruntime.apiserver.registry.resources import Resource
 from ctrlruntime.apiserver.registry.strategies import METADATA, Strategy
-from ctrlruntime.apiserver.registry.trees import inner
+from ctrlruntime.apiserver.registry.trees import inner, put
 from ctrlruntime.schema.trees import Document, copy_tree, is_same
+from ctrlruntime.schema.values import spec_of
 
 _NODE = ("", "nodes")
 _SYSTEM = ("uid", "generation", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink")
-_KEEPS_GENERATION = frozenset({"status", "finalize", "approval", "binding"})
+_KEEPS_GENERATION = frozenset({"status", "finalize", "approval"})
 """Subresources whose writes never change the desired state."""
 
 
@@ -38,7 +40,7 @@ def prepare_create(resource: Resource, strategy: Strategy, document: Document, *
     if resource.has_status and resource.stored_as != _NODE:
         _set_status(resource, document, None)
     if resource.stored_as == PODS:
-        document["status"] = {"phase": "Pending"}
+        document["status"] = {"phase": "Pending", "qosClass": qos_class(spec_of(document))}
 
 
 def prepare_update(resource: Resource, strategy: Strategy, document: Document, old: Document, subresource: str) -> None:
@@ -46,9 +48,11 @@ def prepare_update(resource: Resource, strategy: Strategy, document: Document, o
     before: Document = old["metadata"]
     if subresource in {"status", "finalize"}:
         _keep_all_but(resource, strategy, document, old, subresource)
-    elif subresource == "resize":
-        _keep_all_but_resources(document, old)
-    elif resource.has_status and subresource not in {"binding", "approval"}:
+        if resource.stored_as == PODS:  # the class is of the creation, whatever a kubelet leaves out
+            put(document.setdefault("status", {}), "qosClass", qos_class(spec_of(document)))
+    elif subresource in PARTS:
+        keep_the_rest(document, old, subresource)
+    elif resource.has_status and subresource != "approval":
         _set_status(resource, document, old)
     if not resource.is_custom:
         drop_disabled(resource.stored_as, document)
@@ -122,34 +126,10 @@ def _keep_all_but(resource: Resource, strategy: Strategy, document: Document, ol
         spec["finalizers"] = finalizers
 
 
-def _keep_all_but_resources(document: Document, old: Document) -> None:
-    """Leave only the resources of containers; the rest is the old Pod's. Other containers stay as they came, for the validation."""
-    owners = document["metadata"].get("managedFields")
-    kept = copy_tree(old)
-    for name in ("containers", "initContainers"):
-        present = {container["name"]: container for container in kept["spec"].get(name) or ()}
-        given = document["spec"].get(name) or []
-        if given or present:
-            kept["spec"][name] = [_with(present.get(one.get("name"), one), one, _SIZES) for one in given]
-    kept["spec"] = _with(kept["spec"], document["spec"], ("resources",))
-    document.update(kept)
-    if owners is not None:
-        document["metadata"]["managedFields"] = owners
-
-
-_SIZES: Final = ("resources", "resizePolicy")
-
-
-def _with(tree: Document, given: Document, fields: Sequence[str]) -> Document:
-    """Return a tree with some fields as they were given."""
-    chosen = {**tree, **{field: given[field] for field in fields if field in given}}
-    return {field: value for field, value in chosen.items() if field not in fields or field in given}
-
-
 def bump_generation(
     resource: Resource, strategy: Strategy, document: Document, old: Document, subresource: str
 ) -> None:
-    """Count a change of the desired state; status, metadata (except for Deployment) and bindings do not count."""
+    """Count a change of the desired state; status and metadata (except for Deployment) do not count."""
     if not strategy.has_generation or subresource in _KEEPS_GENERATION:
         return
     ignored = {"metadata", "status"} if resource.has_status else {"metadata"}

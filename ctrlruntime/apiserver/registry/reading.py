@@ -29,7 +29,7 @@ def read(resource: Resource, document: Document, options: WriteOptions) -> Docum
     if fitted.get("metadata") is None:
         fitted["metadata"] = {}
     # A field that an apply may not have is an error of the field manager before (pkg/util/managedfields in apimachinery).
-    _judge_fields(resource, document, [] if options.is_apply else unknown, options)
+    judge_fields(resource, document, [] if options.is_apply else unknown, options)
     if resource.deprecation_warning:
         options.warnings.append(resource.deprecation_warning)
     options.warnings.extend(drop_repeated_owners(fitted["metadata"]))
@@ -56,7 +56,7 @@ def check_name(document: Document, name: str) -> None:
         raise BadRequest(f"the name of the object ({given}) does not match the name on the URL ({name})")
 
 
-def _judge_fields(resource: Resource, document: Document, unknown: list[str], options: WriteOptions) -> None:
+def judge_fields(resource: Resource, document: Document, unknown: list[str], options: WriteOptions) -> None:
     """Refuse unknown and repeated fields or warn about them, as the client asked."""
     problems = [
         *(f'duplicate field "{path}"' for path in options.duplicates),

@@ -12,7 +12,9 @@ from typing import Generic, TypeAlias, TypeVar
 from ctrlruntime.api.kind import version_priority
 from ctrlruntime.apiserver import failures
 from ctrlruntime.apiserver.authorization import User
-from ctrlruntime.apiserver.interfaces import DEFINITIONS, Change
+from ctrlruntime.apiserver.encoding import timestamp
+from ctrlruntime.apiserver.interfaces import DEFINITIONS, PODS, Change
+from ctrlruntime.apiserver.registry.bindings import bind, binding_of
 from ctrlruntime.apiserver.registry.definitions import Definitions
 from ctrlruntime.apiserver.registry.extensions import WriteExtensions
 from ctrlruntime.apiserver.registry.resources import Resource, built_in
@@ -36,6 +38,7 @@ class Registry:
     def __init__(self, store: Store, *, now: Callable[[], float] = time.time, rng: Random | None = None) -> None:
         self.store = store
         rng = rng or Random()  # noqa: S311 - name suffixes, not secrets
+        self._now = now
         self.extensions = WriteExtensions(ServiceAddresses(rng=rng))
         self.writer = Writer(store, self, self.extensions, now=now, rng=rng)
         self.definitions = Definitions(self, self.writer, store, now=now)
@@ -208,14 +211,16 @@ class Registry:
 
         options = self._options()
         options.is_patch = True
-        if subresource == "binding":  # webhooks see a Binding, as when a scheduler posts one
-            target = {"kind": "Node", "name": (patch.get("spec") or {}).get("nodeName", "")}
-            metadata = {"name": name, "namespace": namespace}
-            binding = {"kind": "Binding", "apiVersion": "v1", "metadata": metadata, "target": target}
-            await self.writer.admit(found, namespace, name, binding, options, subresource=subresource)
-            return self._answer(found, self.writer.update_directly(found, namespace, name, edit, options, subresource))
         written = await self.writer.update(found, namespace, name, edit, options, subresource)
         return self._answer(found, written)
+
+    async def bind(self, pod: Document, node: str) -> None:
+        metadata: Document = pod["metadata"]
+        binding = binding_of(metadata, node)
+        namespace, name = metadata["namespace"], metadata["name"]
+        pods = self.canonical(*PODS)
+        admitted = await self.writer.admit(pods, namespace, name, binding, self._options(), subresource="binding")
+        bind(self.writer, pods, admitted, timestamp(self._now()))
 
     async def delete(
         self,

@@ -35,7 +35,8 @@ _VERSIONS: Final[Mapping[str, tuple[str, ...]]] = {
 _UNKNOWN_THERE: Final[Mapping[str, tuple[str, ...]]] = {
     "admissionregistration.k8s.io/v1alpha1": ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"),
     "apps/v1beta1": ("DaemonSet", "ReplicaSet"),
-    "authentication.k8s.io/v1alpha1": ("TokenReview",),
+    "authentication.k8s.io/v1alpha1": ("TokenReview", "TokenRequest"),
+    "authentication.k8s.io/v1beta1": ("TokenRequest",),
     "batch/v1beta1": ("Job",),
     "networking.k8s.io/v1beta1": ("NetworkPolicy",),
     "storage.k8s.io/v1alpha1": ("CSIDriver", "CSINode", "StorageClass"),

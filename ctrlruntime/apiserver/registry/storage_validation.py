@@ -12,6 +12,8 @@ from dataclasses import replace
 from typing import Any, Final
 
 from ctrlruntime.apiserver.go_json import syntax_error
+from ctrlruntime.apiserver.registry.claim_updates import claim_update_causes
+from ctrlruntime.apiserver.registry.differences import difference
 from ctrlruntime.apiserver.registry.pod_placement import node_selector_causes, toleration_causes
 from ctrlruntime.apiserver.registry.pod_resources import overhead_causes
 from ctrlruntime.apiserver.registry.pod_warnings import claim_spec_warnings, source_warnings
@@ -22,6 +24,7 @@ from ctrlruntime.field_errors import forbidden_field, invalid_value, not_support
 from ctrlruntime.schema.quantity import parse
 from ctrlruntime.schema.trees import Document
 from ctrlruntime.schema.values import (
+    IMMUTABLE,
     choice_causes,
     config_key_causes,
     immutable_causes,
@@ -44,9 +47,7 @@ _ACCESS_MODES: Final = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadW
 _VOLUME_MODES: Final = ("Block", "Filesystem")
 _SOURCES: Final = (("", "PersistentVolumeClaim"), ("snapshot.storage.k8s.io", "VolumeSnapshot"))
 """What `dataSource` may be that is not in `dataSourceRef`, too."""
-_BOUND_TEXT: Final = (
-    "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims"
-)
+_GROWS: Final = "controllerExpandSecretRef"
 _VOLUME_PLUGINS: Final = (
     "hostPath", "gcePersistentDisk", "awsElasticBlockStore", "glusterfs", "flocker", "nfs", "rbd", "quobyte", "cephfs",
     "iscsi", "cinder", "fc", "flexVolume", "azureFile", "vsphereVolume", "photonPersistentDisk", "portworxVolume",
@@ -142,19 +143,9 @@ def _sealed_causes(document: Document, old: Document | None, *names: str) -> Ite
 
 
 def claim_causes(document: Document, old: Document | None) -> Iterator[StatusCause]:
-    spec, before = spec_of(document), spec_of(old)
-    yield from claim_spec_causes(spec, "spec")
-    if old is None:
-        return
-    is_bound = ((old.get("status") or {}).get("phase")) == "Bound"
-    free = ("resources", "volumeAttributesClassName") if is_bound else ()
-    given = {name: value for name, value in spec.items() if name != "volumeName" or before.get("volumeName")}
-    if without(given, free) != without(before, free):
-        yield forbidden_field("spec", _BOUND_TEXT)
-        return
-    now, then = (tree.get("resources", {}).get("requests", {}).get("storage", "0") for tree in (spec, before))
-    if parse(now) < parse(then):
-        yield forbidden_field("spec.resources.requests.storage", "field can not be less than status.capacity")
+    yield from claim_spec_causes(spec_of(document), "spec")
+    if old is not None:
+        yield from claim_update_causes(document, old)
 
 
 def claim_spec_causes(spec: Document, path: str) -> Iterator[StatusCause]:
@@ -283,11 +274,25 @@ def volume_causes(document: Document, old: Document | None) -> Iterator[StatusCa
         yield from subdomain_causes(spec["storageClassName"], "spec.storageClassName")
     if spec.get("volumeMode") is not None:
         yield from choice_causes(spec["volumeMode"], "spec.volumeMode", _VOLUME_MODES)
-    if old is not None and {name: spec.get(name) for name in sources} != {
-        name: value for name, value in spec_of(old).items() if name in _VOLUME_PLUGINS
-    }:
-        text = "spec.persistentvolumesource is immutable after creation"
+    if old is not None:
+        yield from _volume_update_causes(spec, spec_of(old))
+
+
+def _source_of(spec: Document) -> Document:
+    return {name: value for name, value in spec.items() if name in _VOLUME_PLUGINS}
+
+
+def _volume_update_causes(spec: Document, before: Document) -> Iterator[StatusCause]:
+    """Yield why a volume may not change so (ValidatePersistentVolumeUpdate)."""
+    given, held = _source_of(spec), _source_of(before)
+    if "csi" in given and "csi" in held and held["csi"].get(_GROWS) is None:  # the first one may be given
+        given["csi"] = without(given["csi"], (_GROWS,))
+    if given != held:
+        lines = difference("PersistentVolumeSource", held, given)
+        text = f"spec.persistentvolumesource is immutable after creation\n{lines}"
         yield forbidden_field("spec.persistentvolumesource", text)
+    if spec.get("volumeMode") != before.get("volumeMode"):
+        yield invalid_value("volumeMode", spec.get("volumeMode"), IMMUTABLE)
 
 
 _CSI_SECRETS: Final = (

@@ -58,7 +58,7 @@ class Update:
         set_namespace(resource, metadata, namespace)
         old = resource.tree(record)
         if metadata.get("uid") and metadata["uid"] != record.uid and not options.is_patch:
-            raise other_uid(resource, record.key, metadata["uid"], record.uid)
+            raise precondition_failed(resource, record.key, metadata["uid"], record.uid, dry_run=options.dry_run)
         self._extensions.track(resource, old, document, options, subresource)
         strategy = strategy_of(*resource.stored_as, is_custom=resource.is_custom)
         pending = Pending(resource, strategy, table, options, document, record, old, subresource, view)
@@ -136,7 +136,7 @@ def document_to_create(
     document.setdefault("metadata", {})["name"] = name
     if upserts:
         if document["metadata"].get("uid"):
-            raise other_uid(resource, (namespace, name), document["metadata"]["uid"], "")
+            raise precondition_failed(resource, (namespace, name), document["metadata"]["uid"], "")
         document["metadata"].pop("resourceVersion", None)
     return document
 
@@ -168,10 +168,16 @@ def _check_identity(pending: Pending, old: Document) -> None:
         raise failures.invalid(resource.kind, resource.stored_as[0], old["metadata"]["name"], causes)
 
 
-def other_uid(resource: Resource, key: Key, wanted: str, found: str) -> Exception:
-    """An update that is meant for another object of that name, or for one where none is."""
+def precondition_failed(
+    resource: Resource, key: Key, wanted: str, found: str, *, what: str = "UID", dry_run: bool = False
+) -> Exception:
+    """An update that is meant for another object of that name, for another state, or for one where none is.
+
+    A dry run does not come to etcd's prefix (DryRunnableStorage in apiserver's pkg/registry/generic/registry).
+    """
     group = resource.group if resource.is_custom else ""
-    place = "/".join(part for part in (group, resource.plural, *key) if part)
-    why = f"StorageError: invalid object, Code: 4, Key: /registry/{place}, ResourceVersion: 0, AdditionalErrorMsg: "
-    why += f"Precondition failed: UID in precondition: {wanted}, UID in object meta: {found}"
+    prefix = "" if dry_run else "registry"
+    place = "/".join(part for part in (prefix, group, resource.plural, *key) if part)
+    why = f"StorageError: invalid object, Code: 4, Key: /{place}, ResourceVersion: 0, AdditionalErrorMsg: "
+    why += f"Precondition failed: {what} in precondition: {wanted}, {what} in object meta: {found}"
     return failures.conflict(resource.plural, resource.group, key[1], why)

@@ -15,22 +15,20 @@ from ctrlruntime.apiserver.registry import admission_policy_validation as admiss
 from ctrlruntime.apiserver.registry import device_rules as devices
 from ctrlruntime.apiserver.registry import flow_validation as flow
 from ctrlruntime.apiserver.registry import network_validation as network
+from ctrlruntime.apiserver.registry import pod_parts, signing_requests
 from ctrlruntime.apiserver.registry import pod_validation as pods
 from ctrlruntime.apiserver.registry import policy_validation as policy
 from ctrlruntime.apiserver.registry import quota_validation as quotas
-from ctrlruntime.apiserver.registry import signing_requests
 from ctrlruntime.apiserver.registry import storage_group_validation as storage_group
 from ctrlruntime.apiserver.registry import storage_validation as storage
 from ctrlruntime.apiserver.registry import workload_validation as workloads
 from ctrlruntime.apiserver.registry.conversions import CONVERSIONS
-from ctrlruntime.apiserver.registry.pod_amounts import qos_class
-from ctrlruntime.apiserver.registry.pod_annotations import MIRROR
 from ctrlruntime.apiserver.registry.pod_status import pod_status_causes
 from ctrlruntime.apiserver.registry.pod_warnings import claim_spec_warnings, pod_warnings, template_warnings
 from ctrlruntime.apiserver.registry.trees import inner
 from ctrlruntime.apiserver.registry.webhook_validation import webhook_causes
 from ctrlruntime.errors import StatusCause
-from ctrlruntime.field_errors import forbidden_field, invalid_value
+from ctrlruntime.field_errors import invalid_value
 from ctrlruntime.schema.trees import Document
 from ctrlruntime.schema.values import key_problems, label_problems, spec_of, without
 
@@ -100,29 +98,6 @@ def _name_warnings(document: Document) -> Iterator[str]:
     if problems:
         why = "which can result in surprising behavior; a DNS label is recommended"
         yield f"metadata.name: this is used in Pod names and hostnames, {why}: [{', '.join(problems)}]"
-
-
-def _pod_resize(document: Document, old: Document | None) -> Iterator[StatusCause]:
-    yield from pods.pod_spec_causes(spec_of(document), "spec", is_pod=True)
-    now, before = qos_class(spec_of(document)), qos_class(spec_of(old))
-    if now != before:
-        yield invalid_value("spec", before, "Pod QOS Class may not change as a result of resizing")
-    yield from pods.resize_causes(spec_of(document), spec_of(old))
-
-
-def _ephemeral_containers(document: Document, old: Document | None) -> Iterator[StatusCause]:
-    if MIRROR in ((old or {}).get("metadata") or {}).get("annotations", ()):
-        yield forbidden_field("[]", "static pods do not support ephemeral containers")
-        return
-    yield from pods.pod_spec_causes(spec_of(document), "spec", is_pod=True)
-    present = {one["name"]: one for one in spec_of(document).get("ephemeralContainers") or ()}
-    for one in spec_of(old).get("ephemeralContainers") or ():
-        name = one["name"]
-        if present.get(name) != one:
-            what = "removed" if name not in present else "changed"
-            yield forbidden_field(
-                "spec.ephemeralContainers", f'existing ephemeral containers "{name}" may not be {what}\n'
-            )
 
 
 def _core_event(document: Document, old: Document | None) -> Iterator[StatusCause]:
@@ -202,8 +177,8 @@ _RULES: Final[Mapping[tuple[str, str], _Rule]] = {
 }
 _STATUS_RULES: Final[Mapping[tuple[str, str], _Rule]] = {
     ("", "Namespace/finalize"): _namespace_causes,
-    ("", "Pod/ephemeralcontainers"): _ephemeral_containers,
-    ("", "Pod/resize"): _pod_resize,
+    ("", "Pod/ephemeralcontainers"): pod_parts.ephemeral_causes,
+    ("", "Pod/resize"): pod_parts.resize_causes,
     ("", "Pod/status"): pod_status_causes,
     ("", "ResourceQuota/status"): quotas.quota_status_causes,
     ("", "Service/status"): network.service_status_causes,

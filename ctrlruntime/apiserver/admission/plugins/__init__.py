@@ -12,7 +12,9 @@ from ctrlruntime.apiserver.admission.plugins.default_ingress_class import Defaul
 from ctrlruntime.apiserver.admission.plugins.default_storage_class import DefaultStorageClass
 from ctrlruntime.apiserver.admission.plugins.limit_ranger import LimitRanger
 from ctrlruntime.apiserver.admission.plugins.plugin import Plugin
+from ctrlruntime.apiserver.admission.plugins.pod_resize import NodeDeclaredFeatureValidator, PodResizeValidator
 from ctrlruntime.apiserver.admission.plugins.pod_security import PodSecurity
+from ctrlruntime.apiserver.admission.plugins.pod_topology_labels import PodTopologyLabels
 from ctrlruntime.apiserver.admission.plugins.resource_quota import ResourceQuota
 from ctrlruntime.apiserver.admission.plugins.storage_protection import StorageObjectInUseProtection
 
@@ -28,6 +30,9 @@ PLUGINS: dict[str, type[Plugin]] = {
         CertificateSigning,
         CertificateSubjectRestriction,
         DefaultIngressClass,
+        PodTopologyLabels,
+        NodeDeclaredFeatureValidator,
+        PodResizeValidator,
         ResourceQuota,
     )
 }
