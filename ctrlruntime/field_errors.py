@@ -28,7 +28,12 @@ def shown(value: Any) -> str:
         return quoted(value)
     if type(value) is float:
         return go_float(value)
-    return json.dumps(value, separators=(",", ":"), ensure_ascii=False).translate(_HTML)
+    return html_escaped(json.dumps(value, separators=(",", ":"), ensure_ascii=False))
+
+
+def html_escaped(text: str) -> str:
+    """Return JSON as encoding/json writes it."""
+    return text.translate(_HTML)
 
 
 _HTML = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"})
@@ -111,6 +116,7 @@ __all__ = [
     "duplicate",
     "forbidden_field",
     "go_float",
+    "html_escaped",
     "invalid_value",
     "not_supported",
     "prefix_of",

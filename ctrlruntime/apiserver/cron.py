@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
+from zoneinfo import ZoneInfo
 
 _MACROS: Final = {
     "@yearly": "0 0 1 1 *",
@@ -78,7 +79,14 @@ class Schedule:
 
 
 def parse(text: str) -> Schedule:
-    """Read a schedule. Raises: ValueError with kube-apiserver's words."""
+    """Read a schedule; a time zone before it is read over. Raises: ValueError with kube-apiserver's words."""
+    if text.startswith(("TZ=", "CRON_TZ=")):
+        zone, space, text = text.partition("=")[2].partition(" ")
+        if not space:  # robfig/cron takes a slice up to what is not there, and panics
+            raise ValueError("invalid schedule format: runtime error: slice bounds out of range [:-1]")
+        if not has_zone(zone):
+            raise ValueError(f"provided bad location {zone}: unknown time zone {zone}")
+        text = text.strip()
     if text.startswith("@every "):
         return Schedule(every=_duration(text))
     if text.startswith("@"):
@@ -93,6 +101,17 @@ def parse(text: str) -> Schedule:
     ]
     stars = [any(part[0] in "*?" for part in field.split(",") if part) for field in fields]
     return Schedule(minutes, hours, days, months, weekdays, any_day=stars[2], any_weekday=stars[4])
+
+
+def has_zone(name: str) -> bool:
+    """Tell whether Go knows a time zone (time.LoadLocation)."""
+    if name in {"", "UTC", "Local"}:
+        return True
+    try:
+        ZoneInfo(name)
+    except (OSError, ValueError, LookupError):
+        return False
+    return True
 
 
 def _field(text: str, least: int, most: int, names: Mapping[str, int]) -> frozenset[int]:

@@ -3,7 +3,7 @@ r"""What Go's encoding/json says of a text that is not JSON, and of JSON that a 
 The server reads JSON with msgspec. When that fails, the text is read once more by the rules of Go's scanner (encoding/json/scanner.go), so
 that a client gets the message that kube-apiserver gives. The message names the first byte at which the text cannot be JSON any more.
 
-Objects are read by `ctrlruntime.schema`. The few types of Go beside them are `Struct` here.
+Objects are read by `ctrlruntime.schema`. A few other types of Go are a `Struct` here.
 """
 
 from __future__ import annotations

@@ -68,6 +68,12 @@ class API(Protocol):
         """Assign a Pod, as it was read, to a Node."""
         ...
 
+    async def apply(
+        self, group: str, resource: str, namespace: str, name: str, config: Document, *, manager: str
+    ) -> Document:
+        """Apply a configuration by force as a field manager of its own."""
+        ...
+
     async def delete(
         self,
         group: str,

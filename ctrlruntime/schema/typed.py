@@ -7,11 +7,14 @@ reported), wrong JSON types are refused with encoding/json's words, nulls and em
 
 from __future__ import annotations
 
+import gzip
+import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
+from ctrlruntime.data import open_data
 from ctrlruntime.schema.messages import (
     DURATION,
     EITHER_OR,
@@ -37,6 +40,8 @@ _WITH_HEADS = frozenset(
     {"k8s.io.api.core.v1.PersistentVolumeClaim", "k8s.io.apimachinery.pkg.apis.meta.v1.DeleteOptions"}
 )
 """Types inside others (StatefulSet, Eviction) with a kind and a version of their own."""
+_REFUSED_EMPTY: Final = frozenset({("k8s.io.api.autoscaling.v2.HPAScalingRules", "policies")})
+"""Lists with omitempty whose defaults and rules tell an empty one from none."""
 _SCHEMA = "k8s.io.apiextensions_apiserver.pkg.apis.apiextensions.v1.JSONSchemaProps"
 _RANGES = {"int32": 2**31, "int64": 2**63}
 _SIZED = frozenset({*_RANGES, "float64"})
@@ -101,10 +106,8 @@ class Typed:
                 continue
             try:
                 item = reader(item, prefix + name, unknown)
-            except Misfit as misfit:
-                if holder := message(self._name).holders.get(name):
-                    place = _without_indexes(prefix)
-                    misfit.text = misfit.text.replace(f"{place}{name}", f"{place}{holder}.{name}", 1)
+            except Misfit:
+                self._refuse_first(value, prefix)
                 raise
             if item or (not drops_empty and item is not None):
                 result[name] = item
@@ -112,6 +115,20 @@ class Typed:
             known = {field[0] for field in self._fields}
             unknown.extend(prefix + key for key in value if key not in known)
         return result
+
+    def _refuse_first(self, value: Document, prefix: str) -> None:
+        """Refuse what does not fit and stands first in the text, as encoding/json does. Raises: Misfit."""
+        readers = {name: reader for name, reader, *_ in self._fields}
+        for name, item in value.items():
+            if item is None or name not in readers:
+                continue
+            try:
+                readers[name](item, prefix + name, [])
+            except Misfit as misfit:
+                if holder := message(self._name).holders.get(name):
+                    place = _without_indexes(prefix)
+                    misfit.text = misfit.text.replace(f"{place}{name}", f"{place}{holder}.{name}", 1)
+                raise
 
     def zero(self) -> Document:
         """Return the empty struct as Go writes it."""
@@ -121,7 +138,10 @@ class Typed:
         shape = message(self._name)
         if self._name in _WITH_HEADS:
             self._fields.extend((key, _string, True, _ABSENT) for key in ("kind", "apiVersion"))
-        self._fields.extend(_compile_field(field) for field in shape.by_name.values())
+        go_names = _go_names().get(self._name, {})
+        for field in shape.by_name.values():
+            name, reader, drops_empty, absent = _compile_field(field, go_names.get(field.name, ""))
+            self._fields.append((name, reader, drops_empty and (self._name, name) not in _REFUSED_EMPTY, absent))
         self._ready = True
 
 
@@ -135,15 +155,28 @@ def object_meta() -> Typed:
     return typed(_OBJECT_META)
 
 
-def _compile_field(field: Field) -> tuple[str, Reader, bool, Any]:
-    element = _element_reader(field.type, field.is_message)
+@cache
+def _go_names() -> Mapping[str, Mapping[str, str]]:
+    """Return the names of Go types of fields, by message and field, where they are not those of scalars and messages."""
+    names: Mapping[str, Mapping[str, str]]
+    names = json.loads(gzip.decompress(open_data("kubernetes-1.36/go-names.json.gz")))
+    return names
+
+
+def _compile_field(field: Field, go_name: str = "") -> tuple[str, Reader, bool, Any]:
+    is_named = go_name and field.type == "string"
+    element = _named_string(go_name) if is_named else _element_reader(field.type, field.is_message)
     if field.repeated:
-        reader = _list_of(element, _go_name(field))
+        reader = _list_of(element, go_name or _go_name(field))
         return field.name, reader, field.omitempty and not field.pointer, _ABSENT if field.omitempty else None
     if field.is_map:
         return (
             field.name,
-            _map_of(element, _go_name(field), names_keys=field.is_message and field.type not in EITHER_OR),
+            _map_of(
+                element,
+                go_name or f"map[string]{_go_name(field)}",
+                names_keys=field.is_message and field.type not in EITHER_OR,
+            ),
             field.omitempty,
             _ABSENT if field.omitempty else None,
         )
@@ -193,7 +226,9 @@ def _element_reader(name: str, is_message: bool) -> Reader:
 
 
 def _go_name(field: Field) -> str:
-    return f"v1.{field.type.rpartition('.')[2]}" if field.is_message else field.type
+    if field.is_message:
+        return f"v1.{field.type.rpartition('.')[2]}"
+    return "[]uint8" if field.type == "bytes" else field.type
 
 
 def _list_of(element: Reader, go_name: str) -> Reader:
@@ -208,7 +243,7 @@ def _list_of(element: Reader, go_name: str) -> Reader:
 def _map_of(element: Reader, go_name: str, *, names_keys: bool) -> Reader:
     def read(value: Any, path: str, unknown: list[str]) -> Any:
         if type(value) is not dict:
-            raise Misfit(_cannot(value, path, f"map[string]{go_name}"))
+            raise Misfit(_cannot(value, path, go_name))
         if not names_keys:  # encoding/json names the field, not the key
             return {key: element(value[key], path, unknown) for key in sorted(value)}
         return {key: element(value[key], f"{path}.{key}", unknown) for key in sorted(value)}
@@ -232,6 +267,19 @@ def _string(value: Any, path: str, _unknown: list[str]) -> Any:
             return ""
         raise Misfit(_cannot(value, path, "string"))
     return value
+
+
+def _named_string(go_name: str) -> Reader:
+    """Return how a string is read whose Go type has a name of its own."""
+
+    def read(value: Any, path: str, _unknown: list[str]) -> Any:
+        if type(value) is not str:
+            if value is None:
+                return ""
+            raise Misfit(_cannot(value, path, go_name))
+        return value
+
+    return read
 
 
 def _bool(value: Any, path: str, _unknown: list[str]) -> Any:

@@ -45,6 +45,7 @@ _KEY_TEXT: Final = (
     "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or 'KEY_NAME',  or 'key-name', "
     "regex used for validation is '[-._a-zA-Z0-9]+')"
 )
+_URL_PATH: Final = r"[A-Za-z0-9/\-._~%!$&'()*+,;=:]+"
 _ANNOTATIONS_LIMIT: Final = 262_144
 _PERCENT: Final = re.compile(r"\d+%\Z")
 _PERCENT_TEXT: Final = (
@@ -124,6 +125,19 @@ def config_key_causes(key: str, path: str) -> Iterator[StatusCause]:
 def qualified_name_causes(name: str, path: str) -> Iterator[StatusCause]:
     for problem in key_problems(name):
         yield invalid_value(path, name, problem)
+
+
+def domain_path_causes(text: str, path: str) -> Iterator[StatusCause]:
+    """A domain, a slash and a path (IsDomainPrefixedPath in apimachinery's pkg/util/validation)."""
+    domain, _, rest = text.partition("/")
+    if not text:
+        yield required(path)
+    elif not domain or not rest:
+        yield invalid_value(path, text, 'must be a domain-prefixed path (such as "acme.io/foo")')
+    else:
+        yield from subdomain_causes(domain, path)
+        if not re.fullmatch(_URL_PATH, rest):
+            yield invalid_value(path, rest, f"Invalid path (regex used for validation is '{_URL_PATH}')")
 
 
 # Labels and selectors
@@ -326,9 +340,3 @@ def without(tree: Document, names: Iterable[str]) -> Document:
 def spec_of(document: Document | None) -> Document:
     found: Document = (document or {}).get("spec") or {}
     return found
-
-
-def go_struct(tree: Document | None, *names: str) -> Document:
-    """Return a tree as upstream prints an internal struct: every field, by its Go name (`names`, in order)."""
-    given = tree or {}
-    return {name: given.get(f"{name[0].lower()}{name[1:]}") for name in names}

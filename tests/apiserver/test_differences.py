@@ -2,14 +2,14 @@
 
 import pytest
 
-from ctrlruntime.apiserver.registry.claim_updates import claim_update_causes
-from ctrlruntime.apiserver.registry.differences import difference
+from ctrlruntime.apiserver.registry.claim_validation import claim_causes
+from ctrlruntime.apiserver.registry.internal_types import difference
 
 
 def test_a_difference_names_the_fields_of_the_server():
     old = {"name": "d", "image": "i", "resources": {}}
 
-    assert difference("EphemeralContainer", old, {**old, "tty": True}).splitlines()[4:] == [
+    assert difference("core.EphemeralContainer", old, {**old, "tty": True}).splitlines()[4:] == [
         '- "TTY": false,',
         '+ "TTY": true,',
         '  "TargetContainerName": ""',
@@ -18,14 +18,14 @@ def test_a_difference_names_the_fields_of_the_server():
 
 
 def test_what_a_pod_shares_with_its_host_is_in_its_security_context():
-    lines = difference("PodSpec", {}, {"hostNetwork": True}).splitlines()
+    lines = difference("core.PodSpec", {}, {"hostNetwork": True}).splitlines()
 
     assert '-  "HostNetwork": false,' in lines
     assert '+  "HostNetwork": true,' in lines
 
 
 def test_letters_are_escaped_as_by_go_and_maps_are_sorted():
-    lines = difference("PodSpec", {}, {"nodeSelector": {"b": "<", "a": "&"}}).splitlines()
+    lines = difference("core.PodSpec", {}, {"nodeSelector": {"b": "<", "a": "&"}}).splitlines()
 
     assert [line.strip("+ ") for line in lines if "u00" in line] == ['"a": "\\u0026",', '"b": "\\u003c"']
 
@@ -63,4 +63,4 @@ OLD_CLASS = {"volume.beta.kubernetes.io/storage-class": "x"}
     ],
 )
 def test_what_may_change_in_a_claim(old, new, fields):
-    assert [cause.field for cause in claim_update_causes(new, old)] == fields
+    assert [cause.field for cause in claim_causes(new, old)] == fields

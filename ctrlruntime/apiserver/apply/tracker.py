@@ -254,11 +254,12 @@ def _unconverted(which: str, scale: Document | None) -> str:
 
 
 class _Versions:
-    """The other served versions of a resource."""
+    """The other served versions of a resource in its group: upstream converts through the internal type of a group."""
 
     def __init__(self, registry: Registry, fields: ManagedFieldsTracker, resource: Resource) -> None:
         self._registry = registry
         self._fields = fields
+        self._group = resource.group
         self._plural = resource.plural
         self._stored_as = resource.stored_as
         self._version = resource.api_version
@@ -266,7 +267,8 @@ class _Versions:
     def _resource(self, api_version: str) -> Resource | None:
         group, _, version = api_version.rpartition("/")
         found = self._registry.find(group, version, self._plural)
-        return found if found is not None and found.stored_as == self._stored_as else None
+        is_same_kind = found is not None and found.stored_as == self._stored_as and group == self._group
+        return found if is_same_kind else None
 
     def type_of(self, api_version: str) -> Type | None:
         found = self._resource(api_version)

@@ -13,6 +13,7 @@ from ctrlruntime.selector import from_label_selector
 
 _GROUP: Final = "rbac.authorization.k8s.io"
 _ROLES: Final = "clusterroles"
+_MANAGER: Final = "clusterrole-aggregation-controller"
 
 
 class RoleAggregation:
@@ -40,7 +41,7 @@ class RoleAggregation:
             return None
         rules = _collected(role, api.list(_GROUP, _ROLES))
         if rules != (role.get("rules") or []):
-            await api.merge_patch(_GROUP, _ROLES, "", key[0], {"rules": rules})
+            await api.apply(_GROUP, _ROLES, "", key[0], {"rules": rules}, manager=_MANAGER)
         return None
 
 

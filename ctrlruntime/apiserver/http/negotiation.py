@@ -86,7 +86,7 @@ def negotiate(
 
 @lru_cache(maxsize=256)
 def plain_form(accept: str) -> Literal["json", "yaml"] | None:
-    """Return how an object that is no resource is written, such as a Status; None when the Accept header has nothing for it."""
+    """Return how a Status is written; None when the Accept header has nothing for it."""
     if not accept:
         return "json"
     for entry in media_ranges(accept):

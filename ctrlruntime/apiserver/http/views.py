@@ -71,15 +71,14 @@ class View:
         resource = self.resource
         if self.form == "metadata":
             if not self._is_list_form:
-                kind = go_type(resource, resource.list_kind)
-                raise NotAcceptable(f"you requested PartialObjectMetadata, but the requested object is a list ({kind})")
+                listed = go_type(resource, resource.list_kind)
+                raise NotAcceptable(
+                    f"you requested PartialObjectMetadata, but the requested object is a list ({listed})"
+                )
             items = b",".join([self._metadata_body(record) for record in records])
-            version = encode(self._version)
             shown = b"[" + items + b"]" if items else b"null"
-            return b"".join(
-                (b'{"kind":"PartialObjectMetadataList","apiVersion":', version, b',"metadata":', encode(metadata), b',"items":',
-                 shown, b"}")
-            )  # fmt: skip
+            head = f'{{"kind":"PartialObjectMetadataList","apiVersion":"{self._version}","metadata":'
+            return b"".join((head.encode(), encode(metadata), b',"items":', shown, b"}"))
         if resource.is_custom:
             metadata = dict(sorted({"continue": "", **metadata}.items()))
         meta = encode(metadata)

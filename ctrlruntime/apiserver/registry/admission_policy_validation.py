@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
+from ctrlruntime.apiserver.registry.condition_validation import common_conditions_causes
 from ctrlruntime.apiserver.registry.expressions import Scope, is_identifier, problem
 from ctrlruntime.apiserver.registry.trees import items
 from ctrlruntime.apiserver.registry.webhook_validation import conditions_causes, rule_causes
@@ -35,6 +36,14 @@ _PATCHES: Final = {
 }
 """Types of mutations: the field that has the expression of each, and the type of its value."""
 _EMPTY: Final = "validations or auditAnnotations must contain at least one item"
+
+
+def validating_policy_status_causes(document: Document, _: Document | None) -> Iterator[StatusCause]:
+    status: Document = document.get("status") or {}
+    for index, warning in enumerate((status.get("typeChecking") or {}).get("expressionWarnings") or ()):
+        path = f"status.typeChecking.expressionWarnings[{index}]"
+        yield from (required(f"{path}.{name}") for name in ("warning", "fieldRef") if not warning.get(name, "").strip())
+    yield from common_conditions_causes(status.get("conditions") or (), "status.conditions")
 
 
 def validating_policy_causes(document: Document, _: Document | None) -> Iterator[StatusCause]:

@@ -11,14 +11,15 @@ from typing import Final
 from ctrlruntime.apiserver import failures
 from ctrlruntime.apiserver.interfaces import API
 from ctrlruntime.apiserver.registry import services
-from ctrlruntime.apiserver.registry.conversions import drop_v1_annotations
+from ctrlruntime.apiserver.registry.autoscaler_conversion import from_v2, to_v2
+from ctrlruntime.apiserver.registry.claim_validation import settle_data_source
+from ctrlruntime.apiserver.registry.defaults import default
 from ctrlruntime.apiserver.registry.device_rules import ADMIN_LABEL, first_with_admin_access
-from ctrlruntime.apiserver.registry.storage_validation import settle_data_source
 from ctrlruntime.apiserver.registry.trees import ensure_spec, put
 from ctrlruntime.apiserver.registry.workload_defaults import TEMPLATE_GENERATION
 from ctrlruntime.field_errors import forbidden_field
-from ctrlruntime.schema.trees import Document
-from ctrlruntime.schema.values import spec_of
+from ctrlruntime.schema.trees import Document, copy_tree
+from ctrlruntime.schema.values import spec_of, without
 
 _OTHER_OVERHEAD: Final = "pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead"
 
@@ -51,8 +52,8 @@ def assign(
             document.setdefault("status", {}).setdefault("lastPhaseTransitionTime", moment)
         case ("resource.k8s.io", "ResourceClaim" | "ResourceClaimTemplate") if old is None:
             _confirm_admin_access(kind, document, api)
-        case ("autoscaling", "HorizontalPodAutoscaler") if old is None:
-            drop_v1_annotations(document, of_status_only=True)
+        case ("autoscaling", "HorizontalPodAutoscaler"):
+            _settle_autoscaler(document, old)
         case ("apps", "DaemonSet"):
             _count_template(document, old)
         case ("batch", "Job") if old is None:
@@ -232,6 +233,19 @@ def _confirm_admin_access(kind: str, document: Document, api: API) -> None:
         raise failures.invalid(kind, "resource.k8s.io", str(metadata.get("name", "")), [forbidden_field(path, text)])
 
 
+def _settle_autoscaler(document: Document, old: Document | None) -> None:
+    """Write the annotations of v1 anew: upstream makes them of the object that it stores, in v2."""
+    if document.get("apiVersion") != "autoscaling/v1":
+        return
+    version, status = document["apiVersion"], dict(document.get("status") or {})
+    before = to_v2(copy_tree(old)) if old is not None and old.get("apiVersion") == version else old or {}
+    to_v2(document)
+    document.update(apiVersion="autoscaling/v2", status=copy_tree(before.get("status") or {}))
+    default("autoscaling", "HorizontalPodAutoscaler", document)
+    from_v2(document)
+    document.update(apiVersion=version, status={**status, **document["status"]})
+
+
 def _count_template(document: Document, old: Document | None) -> None:
     """The old way to count a DaemonSet's templates lives on as an annotation."""
     key = TEMPLATE_GENERATION
@@ -253,4 +267,6 @@ def _assign_job(document: Document) -> None:
         labels.setdefault(f"{prefix}job-name", name)
     if not metadata.get("labels"):
         metadata["labels"] = dict(labels)
-    spec.setdefault("selector", {}).setdefault("matchLabels", {})["batch.kubernetes.io/controller-uid"] = uid
+    selector = spec.get("selector") or {}
+    matched = {"batch.kubernetes.io/controller-uid": uid, **(selector.get("matchLabels") or {})}
+    spec["selector"] = {"matchLabels": dict(sorted(matched.items())), **without(selector, ("matchLabels",))}

@@ -18,7 +18,7 @@ from ctrlruntime.apiserver.registry.assignment import assign, confirm_account, c
 from ctrlruntime.apiserver.registry.extensions import WriteExtensions
 from ctrlruntime.apiserver.registry.object_validation import validate_object
 from ctrlruntime.apiserver.registry.pod_annotations import adopt_app_armor, merge_label_keys
-from ctrlruntime.apiserver.registry.preparation import prepare_create, restore_defaults
+from ctrlruntime.apiserver.registry.preparation import forget_empty_lists, prepare_create, restore_defaults
 from ctrlruntime.apiserver.registry.reading import read, set_namespace
 from ctrlruntime.apiserver.registry.records import Records
 from ctrlruntime.apiserver.registry.resources import Resource
@@ -118,6 +118,8 @@ class Creation:
             )
         if resource.is_custom:
             settle_numbers(document)
+        else:
+            forget_empty_lists(resource, document)
         for step in pending.last_steps:
             step()
         record = self._records.write(

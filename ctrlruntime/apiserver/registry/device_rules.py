@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator, Sequence
 from functools import lru_cache
 from typing import Final
 
+from ctrlruntime.apiserver.registry.internal_types import internal
 from ctrlruntime.apiserver.registry.pod_resources import is_extended
 from ctrlruntime.apiserver.registry.trees import inner, items, put
 from ctrlruntime.apiserver.registry.volume_sources import driver_causes
@@ -14,7 +15,7 @@ from ctrlruntime.apiserver.registry.volume_validation import template_metadata_c
 from ctrlruntime.errors import StatusCause
 from ctrlruntime.field_errors import invalid_value, not_supported, required, too_long
 from ctrlruntime.schema.trees import Document
-from ctrlruntime.schema.values import label_causes, qualified_name_causes, spec_of, subdomain_causes
+from ctrlruntime.schema.values import IMMUTABLE, label_causes, qualified_name_causes, spec_of, subdomain_causes
 from ctrlruntime.selector import label_value_problems
 
 ADMIN_LABEL: Final = "resource.kubernetes.io/admin-access"
@@ -48,11 +49,24 @@ def _default_requests(devices: Document | None) -> None:
                 put(toleration, "operator", "Equal")
 
 
-def claim_causes(document: Document, _: Document | None) -> Iterator[StatusCause]:
+def claim_causes(document: Document, old: Document | None) -> Iterator[StatusCause]:
+    """A claim of devices: after its creation its spec is only looked at for a change."""
+    if old is not None:
+        return _unchanged_causes(document, old, "resource.ResourceClaimSpec")
     return _device_causes(spec_of(document), "spec")
 
 
-def claim_template_causes(document: Document, _: Document | None) -> Iterator[StatusCause]:
+def _unchanged_causes(document: Document, old: Document, kind: str) -> Iterator[StatusCause]:
+    now, then = internal(kind, spec_of(document)), internal(kind, spec_of(old))
+    if now != then:
+        yield invalid_value("spec", now, IMMUTABLE)
+
+
+def claim_template_causes(document: Document, old: Document | None) -> Iterator[StatusCause]:
+    """What claims of devices are made from."""
+    if old is not None:
+        yield from _unchanged_causes(document, old, "resource.ResourceClaimTemplateSpec")
+        return
     yield from template_metadata_causes(inner(document, "spec", "metadata") or {}, "spec.metadata")
     yield from _device_causes(spec_of(spec_of(document)), "spec.spec")
 

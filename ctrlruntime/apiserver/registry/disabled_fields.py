@@ -22,7 +22,7 @@ def _below(path: str, *fields: str) -> tuple[tuple[str, ...], ...]:
 
 _TEMPLATE: Final = _below("spec.template.spec", *_OF_PODS)
 _DISABLED: Final[Mapping[tuple[str, str], Sequence[tuple[str, ...]]]] = {
-    ("", "nodes"): _below("spec", "configSource"),
+    ("", "nodes"): (("spec", "configSource"), ("status", "config")),
     ("", "pods"): _below("spec", *_OF_PODS),
     ("", "podtemplates"): _below("template.spec", *_OF_PODS),
     ("", "replicationcontrollers"): _TEMPLATE,

@@ -6,6 +6,7 @@ import ipaddress
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
+from ctrlruntime.apiserver.registry.internal_types import internal
 from ctrlruntime.apiserver.registry.pod_validation import PROTOCOLS
 from ctrlruntime.errors import StatusCause
 from ctrlruntime.field_errors import duplicate, forbidden_field, invalid_value, not_supported, required, too_long
@@ -15,7 +16,7 @@ from ctrlruntime.schema.values import (
     IMMUTABLE,
     address_causes,
     choice_causes,
-    go_struct,
+    domain_path_causes,
     host_causes,
     is_address,
     label_causes,
@@ -35,7 +36,6 @@ from ctrlruntime.selector import label_value_problems, utf8_length
 
 _TYPES: Final = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")
 _TRAFFIC: Final = ("Cluster", "Local")
-_DOMAIN_PATH: Final = 'must be a domain-prefixed path (such as "acme.io/foo")'
 _LONGEST_CONTROLLER: Final = 250
 _PATH_SEQUENCES: Final = ("//", "/./", "/../", "%2f", "%2F")
 _PATH_ENDS: Final = ("/..", "/.")
@@ -112,10 +112,8 @@ def _duplicate_port_causes(ports: Iterable[Document]) -> Iterator[StatusCause]:
     for index, port in enumerate(ports):
         key = (port.get("protocol"), port.get("port"))
         if key in seen:
-            names = ("Name", "Protocol", "AppProtocol", "Port", "TargetPort", "NodePort")
-            zero = {"Name": "", "AppProtocol": None, "TargetPort": 0, "NodePort": 0}
             bare = {"protocol": port.get("protocol"), "port": port.get("port")}
-            yield duplicate(f"spec.ports[{index}]", {**go_struct(bare, *names), **zero})
+            yield duplicate(f"spec.ports[{index}]", internal("core.ServicePort", bare))
         seen.add(key)
 
 
@@ -184,11 +182,25 @@ def service_status_causes(document: Document, _: Document | None) -> Iterator[St
             yield forbidden_field(f"{path}.ipMode", "may not be specified when `ip` is not set")
         elif mode is not None:
             yield from choice_causes(mode, f"{path}.ipMode", ("Proxy", "VIP"))
-        if address.get("hostname"):
-            yield from subdomain_causes(address["hostname"], f"{path}.hostname")
-            if is_address(address["hostname"]):
-                text = "must be a DNS name, not an IP address"
-                yield invalid_value(f"{path}.hostname", address["hostname"], text)
+        yield from _balancer_host_causes(address, path)
+
+
+def ingress_status_causes(document: Document, _: Document | None) -> Iterator[StatusCause]:
+    """The addresses of what serves an Ingress."""
+    balancer: Document = (document.get("status") or {}).get("loadBalancer") or {}
+    for index, address in enumerate(balancer.get("ingress") or ()):
+        path = f"status.loadBalancer.ingress[{index}]"
+        if address.get("ip"):
+            yield from address_causes(address["ip"], f"{path}.ip")
+        yield from _balancer_host_causes(address, path)
+
+
+def _balancer_host_causes(address: Document, path: str) -> Iterator[StatusCause]:
+    host = address.get("hostname")
+    if host:
+        yield from subdomain_causes(host, f"{path}.hostname")
+        if is_address(host):
+            yield invalid_value(f"{path}.hostname", host, "must be a DNS name, not an IP address")
 
 
 def _traffic_causes(spec: Document) -> Iterator[StatusCause]:
@@ -432,14 +444,6 @@ def _parameter_scope_causes(parameters: Document, path: str) -> Iterator[StatusC
         yield required(f"{path}.namespace", "`parameters.scope` is set to 'Namespace'")
     elif scope == "Namespace":
         yield from label_causes(namespace, f"{path}.namespace")
-
-
-def domain_path_causes(text: str, path: str) -> Iterator[StatusCause]:
-    """A domain, a slash and a path."""
-    if not text:
-        yield required(path)
-    elif "/" not in text:
-        yield invalid_value(path, text, _DOMAIN_PATH)
 
 
 # --- network policies

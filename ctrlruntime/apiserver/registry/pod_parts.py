@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from ctrlruntime.apiserver.registry.differences import difference
+from ctrlruntime.apiserver.registry.internal_types import difference
 from ctrlruntime.apiserver.registry.pod_amounts import COMPUTE, amounts_of, qos_class
 from ctrlruntime.apiserver.registry.pod_annotations import MIRROR
 from ctrlruntime.apiserver.registry.pod_validation import pod_spec_causes
@@ -73,7 +73,7 @@ def ephemeral_causes(document: Document, old: Document | None) -> Iterator[Statu
             text = f'existing ephemeral containers "{name}" may not be removed\n'
             yield forbidden_field("spec.ephemeralContainers", text)
         elif present[name] != one:
-            lines = difference("EphemeralContainer", one, present[name])
+            lines = difference("core.EphemeralContainer", one, present[name])
             text = f'existing ephemeral containers "{name}" may not be changed\n{lines}'
             yield forbidden_field("spec.ephemeralContainers", text)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Final, TypeAlias
 
+from ctrlruntime.apiserver.registry.internal_types import internal
 from ctrlruntime.apiserver.registry.pod_amounts import (
     COMPUTE,
     HUGE_PAGES,
@@ -23,7 +24,6 @@ from ctrlruntime.schema.quantity import canonical, is_whole, parse, units
 from ctrlruntime.schema.trees import Document
 from ctrlruntime.schema.values import (
     NON_NEGATIVE,
-    go_struct,
     key_problems,
     label_causes,
     qualified_name_causes,
@@ -124,7 +124,7 @@ def pod_claim_causes(spec: Document, path: str) -> Iterator[StatusCause]:
             yield from label_causes(name, f"{where}.name")
         seen.add(name)
         given = [field for field in ("resourceClaimName", "resourceClaimTemplateName") if claim.get(field) is not None]
-        shown = go_struct(claim, "Name", "ResourceClaimName", "ResourceClaimTemplateName")
+        shown = internal("core.PodResourceClaim", claim)
         if len(given) > 1:
             text = "at most one of `resourceClaimName` or `resourceClaimTemplateName` may be specified"
             yield invalid_value(where, shown, text)

@@ -6,12 +6,13 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
+from ctrlruntime.apiserver.registry.internal_types import internal
 from ctrlruntime.apiserver.registry.pod_systems import windows_causes
 from ctrlruntime.apiserver.registry.trees import all_containers, inner, items
 from ctrlruntime.errors import StatusCause
 from ctrlruntime.field_errors import duplicate, forbidden_field, invalid_value, required, too_long
 from ctrlruntime.schema.trees import Document
-from ctrlruntime.schema.values import choice_causes, go_struct, relative_path_causes
+from ctrlruntime.schema.values import choice_causes, relative_path_causes
 from ctrlruntime.selector import utf8_length
 
 _ID_RANGE: Final = "must be between 0 and 2147483647, inclusive"
@@ -84,14 +85,13 @@ def container_security_causes(context: Document, path: str, *, has_host_users: b
         return
     capabilities = context.get("capabilities")
     added = (capabilities or {}).get("add") or ()
-    printed = capabilities and go_struct(capabilities, "Add", "Drop")
     for is_set, what in (
         (context.get("privileged"), "`privileged` to true"),
         ("CAP_SYS_ADMIN" in added, "`capabilities.Add` CAP_SYS_ADMIN"),
     ):
         if is_set:
             text = f"cannot set `allowPrivilegeEscalation` to false and {what}"
-            yield invalid_value(path, {**go_struct(context, *_FIELDS), "Capabilities": printed}, text)
+            yield invalid_value(path, internal("core.SecurityContext", context), text)
 
 
 def _id_causes(number: int | None, path: str) -> Iterator[StatusCause]:
@@ -112,7 +112,7 @@ def profile_causes(context: Document, path: str) -> Iterator[StatusCause]:
             yield from choice_causes(kind, f"{where}.type", PROFILES)
         if kind != "Localhost":
             if local is not None and (is_seccomp or kind in PROFILES):
-                shown = go_struct(profile, "Type", "LocalhostProfile") if is_seccomp else local
+                shown = internal("core.SeccompProfile", profile) if is_seccomp else local
                 yield invalid_value(place, shown, f"can only be set when {name} type is Localhost")
         elif local is None or (not is_seccomp and not local):
             yield required(place, f"must be set when {name} type is Localhost")

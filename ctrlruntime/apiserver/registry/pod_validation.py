@@ -6,8 +6,9 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from ctrlruntime.apiserver.registry.differences import difference
+from ctrlruntime.apiserver.registry.internal_types import difference
 from ctrlruntime.apiserver.registry.pod_annotations import MIRROR, agreement_causes, annotation_causes, change_causes
+from ctrlruntime.apiserver.registry.pod_gates import gated_causes, ungated
 from ctrlruntime.apiserver.registry.pod_placement import placement_causes, toleration_causes
 from ctrlruntime.apiserver.registry.pod_resources import (
     claim_name_causes,
@@ -115,9 +116,18 @@ def _update_causes(spec: Document, before: Document) -> Iterator[StatusCause]:
     tolerations = [_untimed(item) for item in spec.get("tolerations") or ()]
     if any(_untimed(item) not in tolerations for item in before.get("tolerations") or ()):
         yield forbidden_field("spec.tolerations", _TOLERATION_TEXT)
-    if _fixed(spec, before) != _fixed(before, before):
-        lines = difference("PodSpec", before, _as_before(spec, before))
-        yield forbidden_field("spec", f"{_UNCHANGEABLE}\n{lines}")
+    gates = [gate["name"] for gate in before.get("schedulingGates") or ()]
+    for index, gate in enumerate(spec.get("schedulingGates") or ()):
+        name = gate["name"]
+        if name not in gates:
+            text = f"only deletion is allowed, but found new scheduling gate '{name}'"
+            yield forbidden_field(f"spec.schedulingGates[{index}].name", text)
+    fixed = _fixed(spec, before)
+    if gates:
+        yield from gated_causes(spec, before)
+        fixed = ungated(fixed, before)
+    if fixed != before:
+        yield forbidden_field("spec", f"{_UNCHANGEABLE}\n{difference('core.PodSpec', before, fixed)}")
 
 
 def _deadline_causes(seconds: int | None, before: int | None) -> Iterator[StatusCause]:
@@ -483,28 +493,15 @@ def _container_port_causes(ports: Iterable[Document], path: str) -> Iterator[Sta
         yield from choice_causes(port.get("protocol", ""), f"{where}.protocol", PROTOCOLS)
 
 
-def _as_before(spec: Document, before: Document) -> Document:
-    """Return a spec in which all that an update may change is as it was."""
-    free: tuple[str, ...] = ("activeDeadlineSeconds", "schedulingGates", "tolerations")
-    if before.get("schedulingGates"):
-        free = (*free, "nodeSelector", "affinity")
-    munged = {**without(spec, free), **{name: before[name] for name in free if name in before}}
-    for name in ("containers", "initContainers"):
-        if spec.get(name):
-            pairs = zip(spec[name], before[name], strict=True)
-            munged[name] = [{**container, "image": earlier.get("image", "")} for container, earlier in pairs]
-    return munged
-
-
 def _fixed(spec: Document, before: Document) -> Document:
-    """Return the part of a spec that an update may not change; what it may change is taken from `before`."""
-    fixed = {name: value for name, value in spec.items() if name not in {"activeDeadlineSeconds", "tolerations"}}
+    """Return a spec in which all that an update may change is as it was before."""
+    fixed = dict(spec)
+    for name in ("activeDeadlineSeconds", "tolerations", "schedulingGates"):
+        fixed = {**fixed, name: before[name]} if name in before else without(fixed, (name,))
     for name in ("containers", "initContainers"):
+        pairs = zip(spec.get(name) or (), before.get(name) or (), strict=True)
         if spec.get(name):
-            fixed[name] = [{**container, "image": ""} for container in spec[name]]
-    gates, earlier_gates = spec.get("schedulingGates") or [], before.get("schedulingGates") or []
-    fixed["schedulingGates"] = [gate for gate in gates if gate not in earlier_gates]
-    if earlier_gates:
-        fixed.pop("nodeSelector", None)
-        fixed.pop("affinity", None)
+            fixed[name] = [{**now, "image": then.get("image", "")} for now, then in pairs]
+    if before.get("terminationGracePeriodSeconds", 0) < 0 and spec.get("terminationGracePeriodSeconds") == 1:
+        fixed["terminationGracePeriodSeconds"] = before["terminationGracePeriodSeconds"]
     return fixed

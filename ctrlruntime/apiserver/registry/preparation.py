@@ -32,7 +32,6 @@ def prepare_create(resource: Resource, strategy: Strategy, document: Document, *
     metadata["uid"] = uid
     if not resource.is_custom:
         drop_disabled(resource.stored_as, document)
-    _forget_empty_lists(resource, document)
     _keep_names_of_secrets(resource, document)
     metadata["creationTimestamp"] = moment
     if strategy.has_generation:
@@ -56,7 +55,7 @@ def prepare_update(resource: Resource, strategy: Strategy, document: Document, o
         _set_status(resource, document, old)
     if not resource.is_custom:
         drop_disabled(resource.stored_as, document)
-    _forget_empty_lists(resource, document)
+    forget_empty_lists(resource, document)
     _keep_names_of_secrets(resource, document)
     metadata: Document = document["metadata"]
     for key in _SYSTEM:
@@ -74,13 +73,18 @@ _LISTS: Final = {
     ("rbac.authorization.k8s.io", "roles"): ("rules",),
     ("rbac.authorization.k8s.io", "clusterroles"): ("rules",),
     ("", "limitranges"): ("spec.limits",),
+    ("batch", "jobs"): ("spec.podFailurePolicy.rules", "spec.successPolicy.rules"),
+    ("batch", "cronjobs"): (
+        "spec.jobTemplate.spec.podFailurePolicy.rules",
+        "spec.jobTemplate.spec.successPolicy.rules",
+    ),
     ("discovery.k8s.io", "endpointslices"): ("endpoints", "ports"),
     ("resource.k8s.io", "resourceclaims"): ("spec.devices.requests",),
     ("resource.k8s.io", "resourceclaimtemplates"): ("spec.spec.devices.requests",),
 }
 
 
-def _forget_empty_lists(resource: Resource, document: Document) -> None:
+def forget_empty_lists(resource: Resource, document: Document) -> None:
     """Make an empty list that is always written null: upstream's storage knows no empty lists."""
     for path in _LISTS.get(resource.stored_as, ()):
         *parents, last = path.split(".")
@@ -166,4 +170,4 @@ def _set_status(resource: Resource, document: Document, old: Document | None) ->
             document["status"] = zero
 
 
-__all__ = ["bump_generation", "prepare_create", "prepare_update", "restore_defaults"]
+__all__ = ["bump_generation", "forget_empty_lists", "prepare_create", "prepare_update", "restore_defaults"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from ctrlruntime.apiserver.registry.internal_types import internal
 from ctrlruntime.apiserver.registry.pod_amounts import HUGE_PAGES, may_exceed
 from ctrlruntime.apiserver.registry.pod_resources import (
     STANDARD_RESOURCES,
@@ -17,7 +18,7 @@ from ctrlruntime.errors import StatusCause
 from ctrlruntime.field_errors import duplicate, forbidden_field, invalid_value, required
 from ctrlruntime.schema.quantity import canonical, comparable, is_whole, parse
 from ctrlruntime.schema.trees import Document
-from ctrlruntime.schema.values import IMMUTABLE, NON_NEGATIVE, go_struct, qualified_name_causes, spec_of
+from ctrlruntime.schema.values import IMMUTABLE, NON_NEGATIVE, qualified_name_causes, spec_of
 
 _QUOTA_RESOURCES: Final = STANDARD_RESOURCES - {"storage"}
 _COUNTED: Final = frozenset(
@@ -111,7 +112,7 @@ def _scope_causes(spec: Document) -> Iterator[StatusCause]:
 def _selector_causes(spec: Document) -> Iterator[StatusCause]:
     path = "spec.scopeSelector.matchExpressions"
     expressions = list(items(spec["scopeSelector"], "matchExpressions"))
-    shown = {"MatchExpressions": [go_struct(one, "ScopeName", "Operator", "Values") for one in expressions]}
+    shown = internal("core.ScopeSelector", spec["scopeSelector"])
     for one in expressions:
         scope, operator, values = one.get("scopeName", ""), one.get("operator", ""), one.get("values") or []
         if scope not in _SCOPES:

@@ -222,6 +222,23 @@ class Registry:
         admitted = await self.writer.admit(pods, namespace, name, binding, self._options(), subresource="binding")
         bind(self.writer, pods, admitted, timestamp(self._now()))
 
+    async def apply(
+        self, group: str, resource: str, namespace: str, name: str, config: Document, *, manager: str
+    ) -> Document:
+        found, fields = self.canonical(group, resource), self.extensions.fields
+        assert fields is not None
+        wanted = _headed(
+            found, {**config, "metadata": {"name": name, **({"namespace": namespace} if namespace else {})}}
+        )
+
+        def edit(old: Document | None) -> Document:
+            return copy_tree(fields.apply(found, old, wanted, manager=manager, force=True, subresource=""))
+
+        options = self._options()
+        options.field_manager = manager
+        options.is_patch = options.is_apply = True
+        return self._answer(found, await self.writer.update(found, namespace, name, edit, options))
+
     async def delete(
         self,
         group: str,

@@ -5,11 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from ctrlruntime.apiserver.registry.internal_types import internal
 from ctrlruntime.apiserver.registry.volume_sources import driver_causes
 from ctrlruntime.errors import StatusCause
 from ctrlruntime.field_errors import duplicate, forbidden_field, invalid_value, not_supported, required
 from ctrlruntime.schema.trees import Document
-from ctrlruntime.schema.values import choice_causes, immutable_causes, qualified_name_causes, spec_of, subdomain_causes
+from ctrlruntime.schema.values import (
+    IMMUTABLE,
+    choice_causes,
+    immutable_causes,
+    qualified_name_causes,
+    spec_of,
+    subdomain_causes,
+)
 
 _EXACTLY_ONE: Final = "must specify exactly one of inlineVolumeSpec and persistentVolumeName"
 _GROUP_POLICIES: Final = ("File", "None", "ReadWriteOnceWithFSType")
@@ -74,7 +82,7 @@ def attachment_causes(document: Document, old: Document | None) -> Iterator[Stat
     spec = spec_of(document)
     if old is not None:
         if spec != spec_of(old):
-            yield invalid_value("spec", spec, "field is immutable")
+            yield invalid_value("spec", internal("storage.VolumeAttachmentSpec", spec), IMMUTABLE)
         return
     attacher = spec.get("attacher")
     if not attacher:
@@ -118,8 +126,18 @@ def csi_node_causes(document: Document, _: Document | None) -> Iterator[StatusCa
             yield from qualified_name_causes(key, path)
 
 
-def driver_object_causes(document: Document, _: Document | None) -> Iterator[StatusCause]:
+def driver_object_causes(document: Document, old: Document | None) -> Iterator[StatusCause]:
     """A CSIDriver."""
+    yield from _driver_spec_causes(document)
+    if old is None:
+        return
+    spec, before = spec_of(document), spec_of(old)
+    for name, shown in (("attachRequired", "attachedRequired"), ("volumeLifecycleModes", "volumeLifecycleModes")):
+        if spec.get(name) != before.get(name):
+            yield invalid_value(f"spec.{shown}", spec.get(name), IMMUTABLE)
+
+
+def _driver_spec_causes(document: Document) -> Iterator[StatusCause]:
     spec = spec_of(document)
     yield from driver_causes(str(document["metadata"].get("name", "")), "name")
     if spec.get("fsGroupPolicy") not in _GROUP_POLICIES:

@@ -7,17 +7,17 @@ from __future__ import annotations
 import base64
 import binascii
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
 from ctrlruntime.apiserver.go_json import syntax_error
-from ctrlruntime.apiserver.registry.claim_updates import claim_update_causes
-from ctrlruntime.apiserver.registry.differences import difference
+from ctrlruntime.apiserver.go_values import GO_TYPES, go_name
+from ctrlruntime.apiserver.registry.claim_validation import VOLUME_MODES, mode_causes
+from ctrlruntime.apiserver.registry.internal_types import difference, internal
 from ctrlruntime.apiserver.registry.pod_placement import node_selector_causes, toleration_causes
 from ctrlruntime.apiserver.registry.pod_resources import overhead_causes
-from ctrlruntime.apiserver.registry.pod_warnings import claim_spec_warnings, source_warnings
-from ctrlruntime.apiserver.registry.storage_classes import CLASS_ANNOTATION
+from ctrlruntime.apiserver.registry.pod_warnings import source_warnings
 from ctrlruntime.apiserver.registry.volume_sources import driver_causes, needs, source_causes
 from ctrlruntime.errors import StatusCause
 from ctrlruntime.field_errors import forbidden_field, invalid_value, not_supported, required, too_long
@@ -30,31 +30,19 @@ from ctrlruntime.schema.values import (
     immutable_causes,
     label_causes,
     labels_causes,
-    network_causes,
-    network_of,
-    network_warnings,
     no_dots_causes,
-    qualified_name_causes,
-    selector_causes,
     spec_of,
     subdomain_causes,
     without,
 )
-from ctrlruntime.selector import label_value_problems
 
 _LARGEST_DATA: Final = 1_048_576
-_ACCESS_MODES: Final = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
-_VOLUME_MODES: Final = ("Block", "Filesystem")
-_SOURCES: Final = (("", "PersistentVolumeClaim"), ("snapshot.storage.k8s.io", "VolumeSnapshot"))
-"""What `dataSource` may be that is not in `dataSourceRef`, too."""
-_GROWS: Final = "controllerExpandSecretRef"
 _VOLUME_PLUGINS: Final = (
     "hostPath", "gcePersistentDisk", "awsElasticBlockStore", "glusterfs", "flocker", "nfs", "rbd", "quobyte", "cephfs",
     "iscsi", "cinder", "fc", "flexVolume", "azureFile", "vsphereVolume", "photonPersistentDisk", "portworxVolume",
     "azureDisk", "scaleIO", "local", "storageos", "csi",
 )  # fmt: skip
 """Sources of volumes, in the order in which upstream looks."""
-_EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 _REDACTED: Final = "<secret contents redacted>"
 
 
@@ -116,8 +104,13 @@ def _json_causes(data: Document, key: str) -> Iterator[StatusCause]:
     if key not in data:
         yield required(f"data[{key}]")
         return
-    if why := syntax_error(base64.b64decode(data[key])):
-        yield invalid_value(f"data[{key}]", _REDACTED, why)
+    content = base64.b64decode(data[key])
+    problem = syntax_error(content)
+    found = None if problem else json.loads(content)
+    if not isinstance(found, dict | None):
+        problem = f"json: cannot unmarshal {go_name(found)} into Go value of type {GO_TYPES[dict]}"
+    if problem:
+        yield invalid_value(f"data[{key}]", _REDACTED, problem)
 
 
 def _decoded_size(value: str) -> int:
@@ -142,83 +135,6 @@ def _sealed_causes(document: Document, old: Document | None, *names: str) -> Ite
 # --- storage
 
 
-def claim_causes(document: Document, old: Document | None) -> Iterator[StatusCause]:
-    yield from claim_spec_causes(spec_of(document), "spec")
-    if old is not None:
-        yield from claim_update_causes(document, old)
-
-
-def claim_spec_causes(spec: Document, path: str) -> Iterator[StatusCause]:
-    """The spec of a claim, also of one in a StatefulSet."""
-    modes, size = spec.get("accessModes") or (), ((spec.get("resources") or {}).get("requests") or {}).get("storage")
-    if not modes:
-        yield required(f"{path}.accessModes", "at least 1 access mode is required")
-    yield from selector_causes(spec.get("selector"), f"{path}.selector")
-    yield from _mode_causes(modes, f"{path}.accessModes")
-    if size is None:
-        yield required(f"{path}.resources[storage]")
-    elif parse(size) <= 0:
-        yield invalid_value(f"{path}.resources[storage]", size, "must be greater than zero")
-    if spec.get("storageClassName"):
-        yield from subdomain_causes(spec["storageClassName"], f"{path}.storageClassName")
-    if spec.get("volumeMode") is not None:
-        yield from choice_causes(spec["volumeMode"], f"{path}.volumeMode", _VOLUME_MODES)
-    source, ref = spec.get("dataSource"), spec.get("dataSourceRef")
-    if spec.get("volumeAttributesClassName"):
-        yield from subdomain_causes(spec["volumeAttributesClassName"], f"{path}.volumeAttributesClassName")
-    yield from _data_source_causes(source, f"{path}.dataSource")
-    yield from _data_source_causes(ref, f"{path}.dataSourceRef")
-    if source is not None and ref is not None:
-        where: Document = {}  # upstream prints a path as what it is: an object without public fields
-        if ref.get("namespace"):
-            yield invalid_value(path, where, "may not be specified when dataSourceRef.namespace is specified")
-        elif any(source.get(name) != ref.get(name) for name in ("apiGroup", "kind", "name")):
-            yield invalid_value(path, where, "must match dataSourceRef")
-
-
-def _data_source_causes(source: Document | None, path: str) -> Iterator[StatusCause]:
-    if source is None:
-        return
-    group, kind = source.get("apiGroup"), source.get("kind", "")
-    yield from (required(f"{path}.{name}") for name in ("name", "kind") if not source.get(name))
-    if not group and kind != "PersistentVolumeClaim":
-        yield invalid_value(path, kind, "must be 'PersistentVolumeClaim' when referencing the default apiGroup")
-    if group:
-        yield from subdomain_causes(group, f"{path}.apiGroup")
-    if source.get("namespace"):
-        yield from label_causes(source["namespace"], f"{path}.namespace")
-
-
-def settle_data_source(spec: Document, old: Document) -> None:
-    """Make both fields for the source of a claim's data say the same (pkg/api/persistentvolumeclaim/util.go)."""
-    source, ref = spec.get("dataSource"), spec.get("dataSourceRef")
-    if old.get("dataSource") is None and old.get("dataSourceRef") is None:
-        if ref is not None and ref.get("namespace"):
-            ref = None
-        if ref is None and source is not None and (source.get("apiGroup") or "", source.get("kind")) not in _SOURCES:
-            source = None
-    if source is None and ref is not None and not ref.get("namespace"):
-        source = dict(ref)
-    spec["dataSource"], spec["dataSourceRef"] = source, source if ref is None else ref
-    for name in ("dataSource", "dataSourceRef"):
-        if spec[name] is None:
-            del spec[name]
-
-
-def _mode_causes(modes: Iterable[str], path: str) -> Iterator[StatusCause]:
-    modes = list(modes)
-    for mode in modes:
-        yield from choice_causes(mode, path, _ACCESS_MODES)
-    if "ReadWriteOncePod" in modes and len(modes) > 1:
-        yield forbidden_field(path, "may not use ReadWriteOncePod with other access modes")
-
-
-def claim_warnings(document: Document) -> Iterator[str]:
-    if CLASS_ANNOTATION in (document["metadata"].get("annotations") or {}):
-        yield f'metadata.annotations[{CLASS_ANNOTATION}]: deprecated since v1.8; use "storageClassName" attribute instead'
-    yield from claim_spec_warnings(spec_of(document), "spec")
-
-
 def volume_warnings(document: Document) -> Iterator[str]:
     if spec_of(document).get("persistentVolumeReclaimPolicy") == "Recycle":
         text = "The Recycle reclaim policy is deprecated. Instead, the recommended approach is to use dynamic provisioning."
@@ -235,7 +151,7 @@ def volume_causes(document: Document, old: Document | None) -> Iterator[StatusCa
     modes, capacity = spec.get("accessModes") or (), spec.get("capacity") or {}
     if not modes:
         yield required("spec.accessModes")
-    yield from _mode_causes(modes, "spec.accessModes")
+    yield from mode_causes(modes, "spec.accessModes")
     if not capacity:
         yield required("spec.capacity")
     if list(capacity) != ["storage"]:
@@ -273,26 +189,29 @@ def volume_causes(document: Document, old: Document | None) -> Iterator[StatusCa
     if spec.get("storageClassName"):
         yield from subdomain_causes(spec["storageClassName"], "spec.storageClassName")
     if spec.get("volumeMode") is not None:
-        yield from choice_causes(spec["volumeMode"], "spec.volumeMode", _VOLUME_MODES)
+        yield from choice_causes(spec["volumeMode"], "spec.volumeMode", VOLUME_MODES)
     if old is not None:
         yield from _volume_update_causes(spec, spec_of(old))
 
 
-def _source_of(spec: Document) -> Document:
-    return {name: value for name, value in spec.items() if name in _VOLUME_PLUGINS}
-
-
 def _volume_update_causes(spec: Document, before: Document) -> Iterator[StatusCause]:
-    """Yield why a volume may not change so (ValidatePersistentVolumeUpdate)."""
-    given, held = _source_of(spec), _source_of(before)
-    if "csi" in given and "csi" in held and held["csi"].get(_GROWS) is None:  # the first one may be given
-        given["csi"] = without(given["csi"], (_GROWS,))
-    if given != held:
-        lines = difference("PersistentVolumeSource", held, given)
-        text = f"spec.persistentvolumesource is immutable after creation\n{lines}"
+    """What of a volume never changes (ValidatePersistentVolumeUpdate)."""
+    now, then = ({name: tree[name] for name in _VOLUME_PLUGINS if name in tree} for tree in (spec, before))
+    if "csi" in now and "csi" in then and then["csi"].get("controllerExpandSecretRef") is None:
+        now["csi"] = without(now["csi"], ("controllerExpandSecretRef",))  # it may be set later
+    if now != then:
+        shown = difference("core.PersistentVolumeSource", then, now)
+        text = f"spec.persistentvolumesource is immutable after creation\n{shown}"
         yield forbidden_field("spec.persistentvolumesource", text)
     if spec.get("volumeMode") != before.get("volumeMode"):
         yield invalid_value("volumeMode", spec.get("volumeMode"), IMMUTABLE)
+    affinity = before.get("nodeAffinity")
+    if affinity is not None and spec.get("nodeAffinity") != affinity:
+        shown = internal("*core.VolumeNodeAffinity", spec.get("nodeAffinity"))
+        yield invalid_value("nodeAffinity", shown, f"{IMMUTABLE}, except for updating from beta label to GA")
+    if before.get("volumeAttributesClassName") is not None and spec.get("volumeAttributesClassName") is None:
+        text = "update from non-nil value to nil is forbidden"
+        yield forbidden_field("spec.volumeAttributesClassName", text)
 
 
 _CSI_SECRETS: Final = (
@@ -370,46 +289,3 @@ def runtime_class_causes(document: Document, old: Document | None) -> Iterator[S
     for index, toleration in enumerate(scheduling.get("tolerations") or ()):
         yield from toleration_causes(toleration, f"scheduling.tolerations[{index}]")
     yield from immutable_causes(document, old, "handler")
-
-
-def node_warnings(document: Document) -> Iterator[str]:
-    for index, text in enumerate(spec_of(document).get("podCIDRs") or ()):
-        yield from network_warnings(text, f"spec.podCIDRs[{index}]")
-    if spec_of(document).get("externalID"):
-        yield "spec.externalID: this field is deprecated, and is unused by Kubernetes"
-
-
-def node_causes(document: Document, old: Document | None) -> Iterator[StatusCause]:
-    spec = spec_of(document)
-    seen: set[tuple[Any, Any]] = set()
-    for index, taint in enumerate(spec.get("taints") or ()):
-        where, effect = f"metadata.taints[{index}]", taint.get("effect", "")
-        yield from qualified_name_causes(taint.get("key", ""), f"{where}.key")
-        problems = label_value_problems(str(taint.get("value", "")))
-        if problems:
-            yield invalid_value(f"{where}.value", taint["value"], ";".join(problems))
-        if not effect:
-            yield required(f"{where}.effect")
-        else:
-            yield from choice_causes(effect, f"{where}.effect", _EFFECTS)
-        key = (taint.get("key"), effect)
-        if key in seen:
-            text = "taints must be unique by key and effect pair"
-            yield StatusCause("FieldValueDuplicate", f"Duplicate value: {json.dumps(taint)}: {text}", where)
-        seen.add(key)
-    cidrs: list[str] = spec.get("podCIDRs") or []
-    for index, text in enumerate(cidrs):
-        yield from network_causes(text, f"spec.podCIDRs[{index}]")
-    networks = [network_of(text) for text in cidrs]
-    if len(networks) == 2 and None in networks:
-        text = f"invalid CIDR[{networks.index(None)}]: <nil> (invalid CIDR address: {cidrs[networks.index(None)]})"
-        text = f"Internal error: invalid PodCIDRs. failed to check with dual stack with error:{text}"
-        yield StatusCause("InternalError", text, "spec.podCIDRs")
-    if len(networks) > 1 and (
-        len(networks) > 2 or len({network and network.version for network in networks} - {None}) < 2
-    ):
-        yield invalid_value("spec.podCIDRs", cidrs, "may specify no more than one CIDR for each IP family")
-    before = spec_of(old).get("podCIDRs") or [cidr for cidr in (spec_of(old).get("podCIDR"),) if cidr]
-    if old is not None and before and before != cidrs:
-        text = 'node updates may not change podCIDR except from "" to valid'
-        yield forbidden_field("spec.podCIDRs", text)

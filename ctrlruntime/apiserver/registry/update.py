@@ -99,9 +99,7 @@ class Update:
         document["metadata"]["resourceVersion"] = str(record.revision)
         if resource.is_custom:
             settle_numbers(document)
-        # An object that rests in a version of old is stored anew even unchanged: that is what a storage migration does.
-        is_stale = resource.is_custom and record.writer.version != resource.storage.version
-        if is_same(document, old) and not is_stale:
+        if is_same(document, old) and not self._is_stored_otherwise(pending):
             return Written(200, record)
         if ends_deletion(resource, document):
             last = record_of(resource, document, record.revision, pending.stored)
@@ -116,6 +114,20 @@ class Update:
         if not options.dry_run:
             self._extensions.hook_of(resource).written(document, old)
         return Written(200, written)
+
+    @staticmethod
+    def _is_stored_otherwise(pending: Pending) -> bool:
+        """Tell whether an object that looks the same in its version is stored anew.
+
+        One in an older storage version is: that is what a storage migration does. And one that loses what its version does not have.
+        """
+        resource, record = pending.resource, pending.record
+        assert record is not None
+        if not resource.is_custom or (record.writer is resource and resource.storage is resource):
+            return False
+        if record.writer.version != resource.storage.version:
+            return True
+        return record_of(resource, pending.document, record.revision, pending.stored).body != record.body
 
     def _keep_times(self, pending: Pending) -> None:
         """A write that changes nothing leaves the times of owners; kube-apiserver looks before admission at a patch, else after it."""

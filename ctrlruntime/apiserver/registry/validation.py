@@ -12,9 +12,12 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Final, TypeAlias
 
 from ctrlruntime.apiserver.registry import admission_policy_validation as admission_policies
+from ctrlruntime.apiserver.registry import claim_validation as claims
 from ctrlruntime.apiserver.registry import device_rules as devices
 from ctrlruntime.apiserver.registry import flow_validation as flow
+from ctrlruntime.apiserver.registry import job_validation as jobs
 from ctrlruntime.apiserver.registry import network_validation as network
+from ctrlruntime.apiserver.registry import node_validation as nodes
 from ctrlruntime.apiserver.registry import pod_parts, signing_requests
 from ctrlruntime.apiserver.registry import pod_validation as pods
 from ctrlruntime.apiserver.registry import policy_validation as policy
@@ -22,11 +25,14 @@ from ctrlruntime.apiserver.registry import quota_validation as quotas
 from ctrlruntime.apiserver.registry import storage_group_validation as storage_group
 from ctrlruntime.apiserver.registry import storage_validation as storage
 from ctrlruntime.apiserver.registry import workload_validation as workloads
+from ctrlruntime.apiserver.registry.autoscaler_validation import autoscaler_causes, autoscaler_status_causes
 from ctrlruntime.apiserver.registry.conversions import CONVERSIONS
+from ctrlruntime.apiserver.registry.job_status import job_status_causes
 from ctrlruntime.apiserver.registry.pod_status import pod_status_causes
 from ctrlruntime.apiserver.registry.pod_warnings import claim_spec_warnings, pod_warnings, template_warnings
 from ctrlruntime.apiserver.registry.trees import inner
 from ctrlruntime.apiserver.registry.webhook_validation import webhook_causes
+from ctrlruntime.apiserver.registry.workload_status import status_rule
 from ctrlruntime.errors import StatusCause
 from ctrlruntime.field_errors import invalid_value
 from ctrlruntime.schema.trees import Document
@@ -35,7 +41,7 @@ from ctrlruntime.schema.values import key_problems, label_problems, spec_of, wit
 _Rule: TypeAlias = Callable[[Document, Document | None], Iterator[StatusCause]]
 _Warning: TypeAlias = Callable[[Document], Iterator[str]]
 _STANDARD_FINALIZERS: Final = frozenset({"kubernetes", "orphan", "foregroundDeletion"})
-_WARNS_AT_EACH_UPDATE: Final = frozenset({"PersistentVolume", "PersistentVolumeClaim", "Secret", "Service"})
+_WARNS_AT_EACH_UPDATE: Final = frozenset({"Node", "PersistentVolume", "PersistentVolumeClaim", "Secret", "Service"})
 _ADMISSION: Final = "admissionregistration.k8s.io"
 _CERTIFICATES: Final = "certificates.k8s.io"
 _FLOWCONTROL: Final = "flowcontrol.apiserver.k8s.io"
@@ -92,6 +98,17 @@ def _stateful_set_warnings(document: Document) -> Iterator[str]:
         yield f"spec.revisionHistoryLimit: {text}"
 
 
+def _job_warnings(*path: str) -> _Warning:
+    """Return the rule of a kind whose Job is at a path."""
+
+    def rule(document: Document) -> Iterator[str]:
+        yield from _name_warnings(document)
+        yield from jobs.job_spec_warnings(inner(document, *path) or {}, ".".join(path))
+        yield from template_warnings(inner(document, *path, "template"), ".".join((*path, "template")))
+
+    return rule
+
+
 def _name_warnings(document: Document) -> Iterator[str]:
     """The names of what makes Pods become host names."""
     problems = label_problems(str(document["metadata"].get("name", "")))
@@ -125,9 +142,9 @@ _RULES: Final[Mapping[tuple[str, str], _Rule]] = {
     ("", "Event"): _core_event,
     ("", "Namespace"): _namespace_causes,
     ("", "LimitRange"): quotas.limit_range_causes,
-    ("", "Node"): storage.node_causes,
+    ("", "Node"): nodes.node_causes,
     ("", "PersistentVolume"): storage.volume_causes,
-    ("", "PersistentVolumeClaim"): storage.claim_causes,
+    ("", "PersistentVolumeClaim"): claims.claim_causes,
     ("", "Pod"): pods.pod_causes,
     ("", "PodTemplate"): workloads.pod_template_causes,
     ("", "ReplicationController"): workloads.replication_controller_causes,
@@ -140,9 +157,9 @@ _RULES: Final[Mapping[tuple[str, str], _Rule]] = {
     ("apps", "Deployment"): workloads.deployment_causes,
     ("apps", "ReplicaSet"): workloads.replica_set_causes,
     ("apps", "StatefulSet"): workloads.stateful_set_causes,
-    ("autoscaling", "HorizontalPodAutoscaler"): policy.autoscaler_causes,
-    ("batch", "CronJob"): workloads.cron_job_causes,
-    ("batch", "Job"): workloads.job_causes,
+    ("autoscaling", "HorizontalPodAutoscaler"): autoscaler_causes,
+    ("batch", "CronJob"): jobs.cron_job_causes,
+    ("batch", "Job"): jobs.job_causes,
     ("coordination.k8s.io", "Lease"): policy.lease_causes,
     ("discovery.k8s.io", "EndpointSlice"): network.endpoint_slice_causes,
     ("events.k8s.io", "Event"): _new_event,
@@ -177,20 +194,30 @@ _RULES: Final[Mapping[tuple[str, str], _Rule]] = {
 }
 _STATUS_RULES: Final[Mapping[tuple[str, str], _Rule]] = {
     ("", "Namespace/finalize"): _namespace_causes,
+    ("", "Node/status"): nodes.node_update_causes,
+    ("", "PersistentVolumeClaim/status"): claims.claim_status_causes,
     ("", "Pod/ephemeralcontainers"): pod_parts.ephemeral_causes,
     ("", "Pod/resize"): pod_parts.resize_causes,
     ("", "Pod/status"): pod_status_causes,
     ("", "ResourceQuota/status"): quotas.quota_status_causes,
     ("", "Service/status"): network.service_status_causes,
-    ("apps", "Deployment/status"): workloads.deployment_status_causes,
-    ("apps", "ReplicaSet/status"): workloads.replica_set_status_causes,
+    ("", "ReplicationController/status"): status_rule("ReplicationController"),
+    ("apps", "DaemonSet/status"): status_rule("DaemonSet"),
+    ("apps", "Deployment/status"): status_rule("Deployment"),
+    ("apps", "ReplicaSet/status"): status_rule("ReplicaSet"),
+    ("apps", "StatefulSet/status"): status_rule("StatefulSet"),
+    ("policy", "PodDisruptionBudget/status"): status_rule("PodDisruptionBudget"),
+    ("autoscaling", "HorizontalPodAutoscaler/status"): autoscaler_status_causes,
+    ("batch", "Job/status"): job_status_causes,
+    ("networking.k8s.io", "Ingress/status"): network.ingress_status_causes,
+    (_ADMISSION, "ValidatingAdmissionPolicy/status"): admission_policies.validating_policy_status_causes,
     (_CERTIFICATES, "CertificateSigningRequest/approval"): signing_requests.approval_causes,
     (_CERTIFICATES, "CertificateSigningRequest/status"): signing_requests.status_causes,
 }
 _WARNINGS: Final[Mapping[tuple[str, str], _Warning]] = {
-    ("", "Node"): storage.node_warnings,
+    ("", "Node"): nodes.node_warnings,
     ("", "PersistentVolume"): storage.volume_warnings,
-    ("", "PersistentVolumeClaim"): storage.claim_warnings,
+    ("", "PersistentVolumeClaim"): claims.claim_warnings,
     ("", "Pod"): pod_warnings,
     ("", "Secret"): storage.secret_warnings,
     ("", "Service"): network.service_warnings,
@@ -200,8 +227,8 @@ _WARNINGS: Final[Mapping[tuple[str, str], _Warning]] = {
     ("apps", "Deployment"): _template_warnings("spec", "template"),
     ("apps", "ReplicaSet"): _template_warnings("spec", "template"),
     ("apps", "StatefulSet"): _stateful_set_warnings,
-    ("batch", "CronJob"): _template_warnings("spec", "jobTemplate", "spec", "template"),
-    ("batch", "Job"): _template_warnings("spec", "template"),
+    ("batch", "CronJob"): _job_warnings("spec", "jobTemplate", "spec"),
+    ("batch", "Job"): _job_warnings("spec"),
     ("discovery.k8s.io", "EndpointSlice"): network.endpoint_slice_warnings,
     ("networking.k8s.io", "Ingress"): network.ingress_warnings,
     ("networking.k8s.io", "NetworkPolicy"): network.network_policy_warnings,

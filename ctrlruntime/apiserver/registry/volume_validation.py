@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from ctrlruntime.apiserver.registry.storage_validation import claim_spec_causes
+from ctrlruntime.apiserver.registry.claim_validation import claim_spec_causes
 from ctrlruntime.apiserver.registry.trees import items
 from ctrlruntime.apiserver.registry.volume_sources import needs, source_causes
 from ctrlruntime.errors import StatusCause

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Final
 
 from ctrlruntime.apiserver.go_values import parse_int
-from ctrlruntime.apiserver.registry.conversions import drop_v1_annotations
+from ctrlruntime.apiserver.registry.autoscaler_conversion import drop_v1_annotations, from_v2, to_v2
 from ctrlruntime.apiserver.registry.pod_defaults import default_pod_spec, default_template
 from ctrlruntime.apiserver.registry.storage_defaults import persistent_volume_claim
-from ctrlruntime.apiserver.registry.trees import ensure_spec, inner, items, put
+from ctrlruntime.apiserver.registry.trees import ensure_spec, inner, items, put, put_absent
 from ctrlruntime.schema.trees import Document
 from ctrlruntime.schema.undecodable import undecodable
 
@@ -95,10 +95,12 @@ def job(document: Document) -> None:
         spec["completions"] = 1
     put(spec, "parallelism", 1)
     put(spec, "backoffLimit", 6 if spec.get("backoffLimitPerIndex") is None else 2**31 - 1)
-    put(spec, "completionMode", "NonIndexed")
+    put_absent(spec, "completionMode", "NonIndexed")
     put(spec, "suspend", False)
     put(spec, "manualSelector", False)
-    put(spec, "podReplacementPolicy", "Failed" if spec.get("podFailurePolicy") else "TerminatingOrFailed")
+    put_absent(
+        spec, "podReplacementPolicy", "TerminatingOrFailed" if spec.get("podFailurePolicy") is None else "Failed"
+    )
     for rule in items(inner(spec, "podFailurePolicy") or {}, "rules"):
         for pattern in items(rule, "onPodConditions"):
             put(pattern, "status", "True")
@@ -119,12 +121,10 @@ def cron_job(document: Document) -> None:
 def horizontal_pod_autoscaler(document: Document) -> None:
     spec = ensure_spec(document)
     put(spec, "minReplicas", 1)
-    if document.get("apiVersion") == "autoscaling/v2":
-        drop_v1_annotations(document)
-    else:
-        if not _has_metrics(document):
-            put(spec, "targetCPUUtilizationPercentage", 80)
+    if document.get("apiVersion") != "autoscaling/v2":
+        from_v2(to_v2(document))  # what upstream reads is converted, and shown as converted back
         return
+    drop_v1_annotations(document)
     if not spec.get("metrics"):
         target = {"type": "Utilization", "averageUtilization": 80}
         spec["metrics"] = [{"type": "Resource", "resource": {"name": "cpu", "target": target}}]
@@ -135,12 +135,6 @@ def horizontal_pod_autoscaler(document: Document) -> None:
         up = _scaling_rules(behavior, "scaleUp", [four, percent])
         put(up, "stabilizationWindowSeconds", 0)
         _scaling_rules(behavior, "scaleDown", [percent])
-
-
-def _has_metrics(document: Document) -> bool:
-    """Tell whether an autoscaler in v1 has metrics of which v1 knows no fields."""
-    annotations = document["metadata"].get("annotations") or {}
-    return annotations.get("autoscaling.alpha.kubernetes.io/metrics", "[]") not in {"", "[]", "null"}
 
 
 def _scaling_rules(behavior: Document, side: str, policies: list[Document]) -> Document:
