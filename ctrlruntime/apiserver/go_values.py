@@ -69,14 +69,15 @@ def parse_uint(text: str) -> int:
 
 _INTEGER: Final = re.compile("[+-]?[0-9]+")
 _DIGITS: Final = re.compile("[0-9]+")
-_LONGEST: Final = 400
-"""Characters of a number that is worth to be read."""
+_MOST_DIGITS: Final = 20
+"""Of a number of 64 bits, without zeros before it."""
 
 
 def _parsed(text: str, function: str, form: re.Pattern[str], numbers: range) -> int:
     why = "invalid syntax"
     if form.fullmatch(text):
-        if len(text) < _LONGEST and (number := int(text)) in numbers:
+        sign, digits = ("-" if text[0] == "-" else ""), text.lstrip("+-").lstrip("0") or "0"
+        if len(digits) <= _MOST_DIGITS and (number := int(sign + digits)) in numbers:
             return number
         why = "value out of range"
     raise ValueError(f"strconv.{function}: parsing {quoted(text)}: {why}")
