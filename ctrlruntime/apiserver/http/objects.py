@@ -101,7 +101,6 @@ class Objects:
         options = write_options(call, "UpdateOptions")
 
         unread = [read_object(call, resource, options)]
-        check_path(unread[0], target)
 
         def edit(old: Document | None) -> Document:
             if old is None and call.check_create is not None:
@@ -110,11 +109,12 @@ class Objects:
             return unread.pop() if unread else read_object(call, resource, options)
 
         try:
+            check_path(unread[0], target)
             written = await self._registry.writer.update(
                 resource, target.namespace, target.name, edit, options, target.subresource
             )
-        except NotFound:
-            if unread:  # upstream decodes the body before it looks for the object
+        except (BadRequest, NotFound):
+            if unread:  # upstream decodes the body before it looks at the path and for the object
                 read(resource, unread.pop(), options)
             raise
         return await self._written(call, view, representation, written)
@@ -305,16 +305,19 @@ def _check_new(resource: Resource, config: Document, name: str) -> None:
 
 def check_path(document: Document, target: ResourcePath) -> None:
     """Refuse a body that is about another object than the path. Raises: BadRequest."""
-    metadata = document.get("metadata")
-    if not isinstance(metadata, dict):
+    metadata: Any = document.get("metadata")
+    if metadata is None:
         metadata = {}
-    _check_named(document, target.name)
-    if metadata["name"] != target.name:
-        raise BadRequest(
-            f"the name of the object ({metadata['name']}) does not match the name on the URL ({target.name})"
-        )
-    if target.namespace and metadata.get("namespace") not in {None, "", target.namespace}:
+    if type(metadata) is not dict:
+        return  # its type cannot hold it either, which is said when it is read
+    name, namespace = metadata.get("name"), metadata.get("namespace")
+    if not all(isinstance(one, str | None) for one in (name, namespace)):
+        return
+    if target.namespace and namespace and namespace != target.namespace:
         raise BadRequest("the namespace of the provided object does not match the namespace sent on the request")
+    _check_named(document, target.name)
+    if name != target.name:
+        raise BadRequest(f"the name of the object ({name}) does not match the name on the URL ({target.name})")
 
 
 def _warn_of_children(call: Call, resource: Resource, options: DeleteOptions) -> None:

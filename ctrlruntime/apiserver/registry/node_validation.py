@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from ctrlruntime.apiserver.go_json import syntax_error
 from ctrlruntime.apiserver.registry.internal_types import internal
-from ctrlruntime.apiserver.registry.pod_resources import is_extended
+from ctrlruntime.apiserver.registry.pod_resources import COUNTED_RESOURCES, is_extended
 from ctrlruntime.errors import StatusCause
 from ctrlruntime.field_errors import duplicate, forbidden_field, invalid_value, required
 from ctrlruntime.schema.quantity import canonical, is_whole, parse
@@ -28,19 +28,6 @@ from ctrlruntime.selector import label_value_problems
 _EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 _TAINTS: Final = "scheduler.alpha.kubernetes.io/taints"
 _AVOIDS: Final = "scheduler.alpha.kubernetes.io/preferAvoidPods"
-_COUNTED: Final = frozenset(
-    {
-        "pods",
-        "resourcequotas",
-        "services",
-        "replicationcontrollers",
-        "secrets",
-        "configmaps",
-        "persistentvolumeclaims",
-        "services.nodeports",
-        "services.loadbalancers",
-    }
-)
 _FEATURE: Final = re.compile(r"[A-Z][a-zA-Z0-9]*(/[a-zA-Z][a-zA-Z0-9]*)*")
 _FEATURE_TEXT: Final = (
     "must start with an UpperCamelCase segment, with subsequent segments separated by '/' (e.g., MyFeature or MyFeature/mySubFeature), "
@@ -151,7 +138,7 @@ def _amount_causes(status: Document) -> Iterator[StatusCause]:
             path = f"status.{side}.{name}"
             if parse(text) < 0:
                 yield invalid_value(path, canonical(text), NON_NEGATIVE)
-            if (name in _COUNTED or is_extended(name)) and not is_whole(text):
+            if (name in COUNTED_RESOURCES or is_extended(name)) and not is_whole(text):
                 yield invalid_value(path, canonical(text), "must be an integer")
 
 

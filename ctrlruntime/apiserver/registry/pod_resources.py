@@ -31,10 +31,8 @@ from ctrlruntime.schema.values import (
 )
 
 _OF_CONTAINERS: Final = ("cpu", "memory", "ephemeral-storage")
-STANDARD_RESOURCES: Final = frozenset(
+COUNTED_RESOURCES: Final = frozenset(
     {
-        *_OF_CONTAINERS,
-        *(f"{side}.{name}" for side in ("requests", "limits") for name in _OF_CONTAINERS),
         "pods",
         "resourcequotas",
         "services",
@@ -42,12 +40,17 @@ STANDARD_RESOURCES: Final = frozenset(
         "secrets",
         "configmaps",
         "persistentvolumeclaims",
-        "storage",
-        "requests.storage",
         "services.nodeports",
         "services.loadbalancers",
     }
 )
+"""What a quota counts and does not measure."""
+STANDARD_RESOURCES: Final = COUNTED_RESOURCES | {
+    *_OF_CONTAINERS,
+    *(f"{side}.{name}" for side in ("requests", "limits") for name in _OF_CONTAINERS),
+    "storage",
+    "requests.storage",
+}
 """What a name without a domain may be (standardResources in pkg/apis/core/helper/helpers.go)."""
 _NameRule: TypeAlias = Callable[[str, str], Iterator[StatusCause]]
 

@@ -8,6 +8,7 @@ from typing import Final
 from ctrlruntime.apiserver.registry.internal_types import internal
 from ctrlruntime.apiserver.registry.pod_amounts import HUGE_PAGES, may_exceed
 from ctrlruntime.apiserver.registry.pod_resources import (
+    COUNTED_RESOURCES,
     STANDARD_RESOURCES,
     any_name_causes,
     is_extended,
@@ -21,19 +22,6 @@ from ctrlruntime.schema.trees import Document
 from ctrlruntime.schema.values import IMMUTABLE, NON_NEGATIVE, qualified_name_causes, spec_of
 
 _QUOTA_RESOURCES: Final = STANDARD_RESOURCES - {"storage"}
-_COUNTED: Final = frozenset(
-    {
-        "pods",
-        "resourcequotas",
-        "services",
-        "replicationcontrollers",
-        "secrets",
-        "configmaps",
-        "persistentvolumeclaims",
-        "services.nodeports",
-        "services.loadbalancers",
-    }
-)
 _COMPUTE: Final = frozenset(f"{side}{name}" for side in ("", "requests.", "limits.") for name in ("cpu", "memory"))
 _OF_PODS: Final = _COMPUTE | {"pods"}
 _SCOPES: Final = {
@@ -84,7 +72,7 @@ def _amount_causes(amounts: Document, path: str) -> Iterator[StatusCause]:
             yield invalid_value(where, name, "must be a standard resource for quota")
         if parse(text) < 0:
             yield invalid_value(where, text, NON_NEGATIVE)
-        if (name in _COUNTED or is_extended(name)) and not is_whole(text):
+        if (name in COUNTED_RESOURCES or is_extended(name)) and not is_whole(text):
             yield invalid_value(where, canonical(text), "must be an integer")
 
 
