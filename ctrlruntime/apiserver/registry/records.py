@@ -14,7 +14,7 @@ from ctrlruntime.apiserver.registry.extensions import WriteExtensions
 from ctrlruntime.apiserver.registry.resources import Resource
 from ctrlruntime.apiserver.registry.writes import Pending
 from ctrlruntime.apiserver.storage import Key, Record, Store, Table
-from ctrlruntime.schema.trees import Document, copy_tree
+from ctrlruntime.schema.trees import Document
 
 _LARGEST_OBJECT: Final = 1_572_864
 """etcd refuses requests over 1.5 MiB."""
@@ -89,11 +89,7 @@ def record_of(resource: Resource, document: Document, revision: int, stored: Doc
             stored["metadata"]["resourceVersion"] = metadata["resourceVersion"]
         document, resource = stored, storage
     elif storage is not resource:
-        # Conversion without a webhook: another apiVersion, and what its schema has not is lost.
-        document = copy_tree({**document, "apiVersion": storage.api_version})
-        if storage.schema is not None:
-            storage.schema.fit(document, "", [], is_root=True)
-        resource = storage
+        document, resource = resource.to_storage(document), storage
     return Record(key, revision, resource.encode(document), resource, metadata.get("labels"), metadata.get("uid", ""))
 
 

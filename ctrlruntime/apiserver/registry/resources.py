@@ -274,6 +274,16 @@ class Resource:
             storage.schema.fit(document, "", [], is_root=True)
         return document
 
+    def to_storage(self, document: Document) -> Document:
+        """Return a document of this version in the one that is stored, where no webhook converts; what that does not have is lost."""
+        storage = self.storage
+        if not self.is_custom:
+            return self._convert_built_in(document, storage)
+        document = copy_tree({**document, "apiVersion": storage.api_version})
+        if storage.schema is not None:
+            storage.schema.fit(document, "", [], is_root=True)
+        return document
+
     def _converted(self, record: Record) -> Document:
         if self.conversion is not None and record.views is not None and self in record.views:
             view: Document = decode(record.views[self])
@@ -288,11 +298,7 @@ class Resource:
             if self is not own and self.schema is not None:
                 self.schema.fit(document, "", [], is_root=True, defaults=False)
             return document
-        if writer.to_canonical is not None:
-            document = writer.to_canonical(document)
-        if self.from_canonical is not None:
-            document = self.from_canonical(document)
-        return self.fit({**document, "kind": self.kind, "apiVersion": self.api_version}, [])
+        return writer._convert_built_in(document, self)
 
     def item(self, record: Record) -> bytes:
         """Return the record's bytes as an item of a list: built-in kinds leave out kind and apiVersion there."""
@@ -328,6 +334,9 @@ def built_in() -> tuple[Resource, ...]:
         name = group["metadata"].get("name", "")
         for version in group["versions"]:
             found.extend(_from_discovery(name, version["version"], entry) for entry in version["resources"])
+    canonical = {(one.group, one.plural): one for one in found if one.from_canonical is None}
+    for resource in found:
+        resource.storage = canonical[resource.stored_as]
     return tuple(found)
 
 
