@@ -39,7 +39,8 @@ def check_schema(schema: Mapping[str, Any], path: str) -> list[StatusCause]:
         if not refused and "$schema" in words:
             return [invalid_value(path, "", "OpenAPIV3Schema 'schema' is not supported")]
         return refused
-    causes = sorted(_structural(schema, path, "root"), key=lambda cause: f"{cause.field}: {cause.message}")
+    found = (*_structural(schema, path, "root"), *_complete_branches(schema, schema, path, path))
+    causes = sorted(found, key=lambda cause: f"{cause.field}: {cause.message}")
     if not causes:
         # A default of the whole object must say what the object is.
         whole = schema if schema.get("default") is None else {**schema, _EMBEDDED: True}
@@ -102,6 +103,8 @@ def _odd_words(schema: Mapping[str, Any]) -> set[str]:
         found.update(key for key in (*_UNSUPPORTED, "$schema") if part.get(key))
         if isinstance(part.get("items"), list):
             found.add("items")
+        if part.get(_PRESERVE) is False:
+            found.add(_PRESERVE)
     return found
 
 
@@ -308,16 +311,29 @@ def _own_fields(schema: Mapping[str, Any], path: str, level: str) -> Iterator[St
         if any(other.values()):
             text = "must not specify anything other than name and generateName, but metadata is implicitly specified"
             yield forbidden_field(f"{path}.properties[metadata]", text)
-    if level == "root" and metadata is None:
-        for where, _ in _nested_metadata(schema, path):
-            yield required(f"{path}.properties[metadata]", f"because it is defined in {where}")
 
 
-def _nested_metadata(schema: Mapping[str, Any], path: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+def _complete(
+    judged: Mapping[str, Any], structure: Mapping[str, Any] | None, path: str, judged_path: str
+) -> Iterator[StatusCause]:
+    """What is judged in a branch must be described outside of it (complete.go in apiextensions' pkg/apiserver/schema)."""
+    if structure is None:
+        yield required(path, f"because it is defined in {judged_path}")
+        return
+    yield from _complete_branches(judged, structure, path, judged_path)
+    if isinstance(judged.get("items"), Mapping):
+        yield from _complete(judged["items"], structure.get("items"), f"{path}.items", f"{judged_path}.items")
+    described: Mapping[str, Any] = structure.get("properties") or {}
+    for name, child in (judged.get("properties") or {}).items():
+        below = f".properties[{name}]"
+        yield from _complete(child, described.get(name), path + below, judged_path + below)
+
+
+def _complete_branches(
+    schema: Mapping[str, Any], structure: Mapping[str, Any], path: str, judged_path: str
+) -> Iterator[StatusCause]:
     for below, child in _value_children(schema):
-        found = (child.get("properties") or {}).get("metadata")
-        if found is not None:
-            yield f"{path}{below}.properties[metadata]", found
+        yield from _complete(child, structure, path, judged_path + below)
 
 
 def _value_children(schema: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:

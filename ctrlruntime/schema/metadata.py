@@ -97,7 +97,7 @@ def metadata_causes(metadata: Document, name_problems: Callable[[str], list[str]
 def finalizer_causes(metadata: Document) -> Iterator[StatusCause]:
     """The finalizers of a built-in kind that have no domain."""
     for index, finalizer in enumerate(metadata.get("finalizers") or ()):
-        if "/" not in finalizer and "." not in finalizer and finalizer not in _STANDARD_FINALIZERS:
+        if "/" not in finalizer and finalizer not in _STANDARD_FINALIZERS:
             text = "name is neither a standard finalizer name nor is it fully qualified"
             yield invalid_value(f"metadata.finalizers[{index}]", finalizer, text)
 
@@ -113,8 +113,11 @@ def finalizer_warnings(metadata: Document, old: Document) -> Iterator[str]:
             )
 
 
-def drop_repeated_owners(metadata: Document) -> list[str]:
-    """Leave of owner references that say the same only the first; return the warning about it, if there were any."""
+def drop_repeated_owners(metadata: Document, *, is_patch: bool = False) -> list[str]:
+    """Leave of owner references that say the same only the first; return the warning about it, if there were any.
+
+    Upstream looks at patches only after mutating admission (dedupOwnerReferencesAndAddWarning in apiserver's endpoints/handlers/rest.go).
+    """
     owners: list[Document] = metadata.get("ownerReferences") or []
     if len(owners) < 2:
         return []
@@ -128,33 +131,34 @@ def drop_repeated_owners(metadata: Document) -> list[str]:
     if not repeated:
         return []
     metadata["ownerReferences"] = kept
+    when = " after mutating admission happens" if is_patch else ""
     text = (
-        ".metadata.ownerReferences contains duplicate entries; API server dedups owner references in 1.20+, and may reject "
+        f".metadata.ownerReferences contains duplicate entries{when}; API server dedups owner references in 1.20+, and may reject "
         "such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: "
     )
     return [text + ", ".join(dict.fromkeys(repeated))]
 
 
-def validate_metadata_update(metadata: Document, old: Document) -> list[StatusCause]:
-    """Return what an update may not do to metadata."""
-    causes: list[StatusCause] = []
+def change_causes(metadata: Document, old: Document) -> Iterator[StatusCause]:
+    """What an update may not do to metadata, and may not leave in it (ValidateObjectMetaAccessorUpdate in apimachinery)."""
     if old.get("deletionTimestamp"):
         added = [name for name in metadata.get("finalizers") or () if name not in (old.get("finalizers") or ())]
         if added:
             listed = ", ".join(f'"{name}"' for name in added)
             text = f"no new finalizers can be added if the object is being deleted, found new finalizers []string{{{listed}}}"
-            causes += [forbidden_field("metadata.finalizers", text)] * 2  # it is looked at twice, and said twice
-    return causes
+            yield forbidden_field("metadata.finalizers", text)
+    yield from labels_causes(metadata.get("labels"), "metadata.labels")
+    yield from annotations_causes(metadata.get("annotations"), "metadata.annotations")
+    yield from _owners(metadata.get("ownerReferences") or [])
 
 
 def identity_causes(metadata: Document, old: Document) -> list[StatusCause]:
     """Return what a patch may not do to what makes an object this one; a PUT that tries is a conflict, and never comes here."""
-    changed = [
+    return [
         invalid_value(f"metadata.{key}", metadata[key], "field is immutable")
         for key in ("uid", "deletionTimestamp")
         if metadata.get(key) and metadata[key] != old.get(key)
     ]
-    return changed * 2  # it is looked at twice, and said twice
 
 
 def _owners(owners: list[Document]) -> list[StatusCause]:

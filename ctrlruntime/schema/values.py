@@ -290,7 +290,17 @@ def network_causes(text: str, path: str) -> Iterator[StatusCause]:
         yield invalid_value(path, text, "must not have bits set beyond the prefix length")
 
 
+def address_warnings(text: str, path: str) -> Iterator[str]:
+    """An IPv6 address that is not written as usual (GetWarningsForIP in apimachinery's util/validation/ip.go).
+
+    Validation has refused the other forms that upstream warns of.
+    """
+    if ":" in text and is_address(text) and str(ipaddress.ip_address(text)) != text:
+        yield f'{path}: IPv6 address "{text}" should be in RFC 5952 canonical format ("{ipaddress.ip_address(text)}")'
+
+
 def network_warnings(text: str, path: str) -> Iterator[str]:
+    """The same of a CIDR (GetWarningsForCIDR)."""
     network = network_of(text)
     if network is not None and network.version == 6 and str(network) != text:
         yield f'{path}: IPv6 CIDR value "{text}" should be in RFC 5952 canonical format ("{network}")'

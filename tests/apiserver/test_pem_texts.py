@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import base64
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from cryptography import x509
-from cryptography.hazmat.primitives.asymmetric import dsa, ed25519
+from cryptography.hazmat.primitives.asymmetric import dsa, ec, ed25519, x25519
 from cryptography.hazmat.primitives.hashes import SHA256
-from cryptography.hazmat.primitives.serialization import Encoding
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
-from ctrlruntime.apiserver.registry.pem import blocks, certificates_problem, read_request
+from ctrlruntime.apiserver.registry.pem import blocks, certificates_problem, key_pair_problem, read_request
 from ctrlruntime.certificates import make_authority
 
 BODY = base64.b64encode(b"content").decode()
@@ -68,3 +68,52 @@ def test_a_certificate_without_a_subject_has_critical_names():
     purposes = found.get_extension_for_class(x509.ExtendedKeyUsage).value
     assert [purpose.dotted_string for purpose in purposes] == ["2.5.29.37.0", "1.3.6.1.5.5.7.3.1", "1.3.6.1.5.5.7.3.2"]
     assert certificates_problem(pem) == ""
+
+
+# Pairs of a certificate and a key (the scenarios G10 have the rest)
+
+UNMATCHED = {
+    "a key for agreement": (
+        x25519.X25519PrivateKey.generate(),
+        "tls: found unknown private key type in PKCS#8 wrapping",
+    ),
+    "a key that Go does not read": (dsa.generate_private_key(1024), "tls: failed to parse private key"),
+    "another key": (ed25519.Ed25519PrivateKey.generate(), "tls: private key does not match public key"),
+    "another sort": (ec.generate_private_key(ec.SECP256R1()), "tls: private key type does not match public key type"),
+}
+
+
+@pytest.mark.parametrize("case", UNMATCHED)
+def test_a_key_that_is_not_of_the_certificate(case):
+    key, problem = UNMATCHED[case]
+    certificate = signed_by(ed25519.Ed25519PrivateKey.generate())
+
+    assert key_pair_problem(certificate, pem(key)) == problem
+
+
+@pytest.mark.parametrize("make", [ed25519.Ed25519PrivateKey.generate, lambda: ec.generate_private_key(ec.SECP256R1())])
+def test_a_pair(make):
+    key = make()
+
+    assert key_pair_problem(signed_by(key), pem(key)) == ""
+
+
+def test_a_certificate_with_a_key_that_go_does_not_use():
+    key = dsa.generate_private_key(1024)
+
+    assert (
+        key_pair_problem(signed_by(key), pem(ed25519.Ed25519PrivateKey.generate()))
+        == "tls: unknown public key algorithm"
+    )
+
+
+def pem(key):
+    return key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+
+
+def signed_by(key):
+    now, name = datetime.now(UTC), x509.Name([])
+    builder = x509.CertificateBuilder(name, name, key.public_key(), 1, now, now + timedelta(days=1))
+    return builder.sign(key, None if isinstance(key, ed25519.Ed25519PrivateKey) else SHA256()).public_bytes(
+        Encoding.PEM
+    )

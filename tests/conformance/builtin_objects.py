@@ -1175,7 +1175,7 @@ CHANGED_PODS = [
     ),
 ]
 
-CASES = [
+_CASES = [
     *MINIMAL,
     *PODS,
     *WORKLOADS,
@@ -1190,3 +1190,199 @@ CASES = [
     *DISABLED,
     *CHANGED_PODS,
 ]
+
+_ROLE_BINDING = named(
+    roleRef={"kind": "Role", "name": "r", "apiGroup": "rbac.authorization.k8s.io"},
+    subjects=[{"kind": "User", "name": "u", "apiGroup": "rbac.authorization.k8s.io"}],
+)
+CHANGED_TWICE = [
+    Case(
+        "secret of another type and without a key",
+        "v1/secrets",
+        named(type="Opaque", data={"a": "YQ=="}),
+        {"type": "kubernetes.io/tls", "immutable": False},
+    ),
+    Case(
+        "sealed secret changed",
+        "v1/secrets",
+        named(data={"a": "YQ=="}, immutable=True),
+        {"data": {"a b": "YQ=="}, "type": "kubernetes.io/tls", "immutable": None},
+    ),
+    Case(
+        "sealed config map changed",
+        "v1/configmaps",
+        named(data={"a": "b"}, immutable=True),
+        {"data": {"a b": "c"}, "binaryData": {"a b": "YQ=="}, "immutable": None},
+    ),
+    Case(
+        "ingress class with another and bad controller",
+        "/networking.k8s.io/v1/ingressclasses",
+        named(spec={"controller": "a.b/c"}),
+        {"spec": {"controller": "a b"}},
+    ),
+    Case(
+        "priority class with another and too large value",
+        "/scheduling.k8s.io/v1/priorityclasses",
+        named(value=1),
+        {"value": 2_000_000_000, "preemptionPolicy": "Never"},
+    ),
+    Case(
+        "daemon set with another selector and a bad template",
+        "apps/v1/daemonsets",
+        workload(),
+        {
+            "spec": {
+                "selector": {"matchLabels": {"b": "c"}},
+                "template": {"spec": {"restartPolicy": "Never"}},
+                "minReadySeconds": -1,
+            }
+        },
+    ),
+    Case(
+        "deployment with another selector and a bad template",
+        "apps/v1/deployments",
+        workload(),
+        {
+            "spec": {
+                "selector": {"matchLabels": {"b": "c"}},
+                "template": {"spec": {"restartPolicy": "Never"}},
+                "minReadySeconds": -1,
+            }
+        },
+    ),
+    Case(
+        "stateful set with another service and a bad template",
+        "apps/v1/statefulsets",
+        workload(serviceName="x"),
+        {"spec": {"serviceName": "Y", "template": {"spec": {"restartPolicy": "Never"}}, "minReadySeconds": -1}},
+    ),
+    Case(
+        "job with another selector and a bad template",
+        "batch/v1/jobs",
+        job(),
+        {"spec": {"completions": -1, "completionMode": "Indexed", "parallelism": -1}},
+    ),
+    Case(
+        "service with another class and a bad port",
+        "v1/services",
+        service({"port": 80}, type="LoadBalancer"),
+        {"spec": {"loadBalancerClass": "a.b/c", "ports": [{"port": 0}], "sessionAffinity": "x"}},
+    ),
+    Case(
+        "service with another address and a bad port",
+        "v1/services",
+        service({"port": 80}),
+        {"spec": {"clusterIP": "10.0.0.77", "clusterIPs": ["10.0.0.77"], "ports": [{"port": 0}]}},
+    ),
+    Case(
+        "service with a node port out of range and a bad name",
+        "v1/services",
+        service({"port": 80}),
+        {"spec": {"type": "NodePort", "ports": [{"port": 80, "nodePort": 80, "name": "A_B"}]}},
+    ),
+    Case(
+        "storage class changed",
+        "/storage.k8s.io/v1/storageclasses",
+        named(provisioner="a.b/c"),
+        {"provisioner": "a b", "reclaimPolicy": "Recycle", "parameters": {"": "x"}},
+    ),
+    Case(
+        "volume attributes class changed",
+        "/storage.k8s.io/v1/volumeattributesclasses",
+        named(driverName="a.b", parameters={"a": "b"}),
+        {"driverName": "a b", "parameters": None},
+    ),
+    Case(
+        "role binding changed",
+        "rbac.authorization.k8s.io/v1/rolebindings",
+        _ROLE_BINDING,
+        {
+            "roleRef": {"kind": "ClusterRole", "name": "x"},
+            "subjects": [{"kind": "User", "apiGroup": "rbac.authorization.k8s.io"}],
+        },
+    ),
+    Case(
+        "quota changed",
+        "v1/resourcequotas",
+        named(spec={"hard": {"pods": "1"}}),
+        {"spec": {"hard": {"pods": "-1"}, "scopes": ["BestEffort"]}},
+    ),
+    Case(
+        "claim changed",
+        "v1/persistentvolumeclaims",
+        claim(),
+        {"spec": {"accessModes": ["x"], "storageClassName": "other", "resources": {"requests": {"storage": "-1"}}}},
+    ),
+    Case(
+        "volume changed",
+        "/v1/persistentvolumes",
+        volume(hostPath={"path": "/a"}),
+        {"spec": {"hostPath": {"path": "/../a"}, "capacity": {"storage": "0"}}},
+    ),
+    Case(
+        "budget changed",
+        "policy/v1/poddisruptionbudgets",
+        budget(minAvailable=1),
+        {"spec": {"minAvailable": -1, "maxUnavailable": "x", "selector": {"matchLabels": {"a b": "c"}}}},
+    ),
+    Case(
+        "pod with volumes that are wrong",
+        "v1/pods",
+        pod(
+            volumes=[
+                {"name": "v", "emptyDir": {}, "hostPath": {"path": "/"}, "configMap": {"name": "c"}},
+                {"name": "v"},
+                {"name": "v"},
+                {
+                    "name": "e" * 60,
+                    "ephemeral": {
+                        "volumeClaimTemplate": {
+                            "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1"}}}
+                        }
+                    },
+                },
+                {"name": "p", "persistentVolumeClaim": {"claimName": "x-" + "e" * 60}},
+            ],
+            containers=[
+                {**CONTAINER, "volumeMounts": [{"name": name, "mountPath": f"/{name}"} for name in ("v", "p", "q")]}
+            ],
+        ),
+    ),
+]
+_ODD_METADATA: Document = {"metadata": {
+    "labels": {"a b": "x"},
+    "annotations": {"a b": "x"},
+    "finalizers": ["a", "example.com", "a b/x", "a.b/c"],
+    "ownerReferences": [{"apiVersion": "v1", "kind": "Secret", "name": "s"}],
+}}  # fmt: skip
+
+
+def _with_odd_metadata() -> list[Case]:
+    """Each kind, and its status, with mistakes in its metadata: they are said as often as the real server looks at them."""
+    bodies: dict[str, Document] = {
+        "/v1/namespaces": named("odd"),
+        "autoscaling/v1/horizontalpodautoscalers": autoscaler(
+            scaleTargetRef={"apiVersion": "apps/v1", "kind": "Deployment", "name": "d"}),
+        "/apiextensions.k8s.io/v1/customresourcedefinitions": named("as.odd.example.com", spec={
+            "group": "odd.example.com", "scope": "Namespaced", "names": {"plural": "as", "kind": "A"},
+            "versions": [{"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": {"type": "object"}}}]}),
+    }  # fmt: skip
+    for case in sorted(_CASES, key=lambda case: case.changes is None):
+        bodies.setdefault(case.path, case.body)
+    return [
+        Case(
+            f"{part or 'kind'} with odd metadata: {path.replace('/', ' ')}", path, body, _ODD_METADATA, subresource=part
+        )
+        for path, body in bodies.items()
+        for part in ("status", "")
+        if not part or path.rpartition("/")[2] in _WITH_STATUS
+    ]
+
+
+_WITH_STATUS = frozenset({
+    "certificatesigningrequests", "cronjobs", "daemonsets", "deployments", "horizontalpodautoscalers", "ingresses", "jobs", "namespaces", "nodes",
+    "persistentvolumeclaims", "persistentvolumes", "poddisruptionbudgets", "pods", "replicasets", "replicationcontrollers",
+    "resourceclaims", "resourcequotas", "services", "statefulsets", "volumeattachments",
+})  # fmt: skip
+"""Not here: statuses that a controller of the real server writes meanwhile."""
+CASES = [*_CASES, *CHANGED_TWICE, *_with_odd_metadata()]

@@ -65,8 +65,12 @@ def answer(server: Environment, namespace: str, case: Case) -> dict[str, Any]:
 
 
 def own_name(case: Case, name: str) -> str:
-    """A name that no other case has; what has no namespace is deleted at once and keeps its own."""
-    return name if case.path.startswith("/") else f"{name}-{zlib.crc32(case.name.encode())}"
+    """A name that no other case has; what has no namespace is deleted at once and keeps its own, but for namespaces."""
+    return (
+        name
+        if case.path.startswith("/") and case.path != "/v1/namespaces"
+        else f"{name}-{zlib.crc32(case.name.encode())}"
+    )
 
 
 def changed(client: Client, path: str, case: Case) -> dict[str, Any]:
@@ -119,11 +123,6 @@ def plain(cause: dict[str, Any]) -> dict[str, Any]:
     return {**cause, "message": without_go(cause["message"])}
 
 
-def unrepeated(causes: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Upstream looks at some fields more than once on the way and then says the same again."""
-    return [cause for index, cause in enumerate(causes) if cause not in causes[:index]]
-
-
 class Client:
     """Requests whose answers are not turned into errors."""
 
@@ -143,7 +142,7 @@ def normalised(code: int, warnings: list[str], body: dict[str, Any]) -> dict[str
     body = json.loads(_UID.sub("UID", _TIME.sub("TIME", json.dumps(body)))) if len(json.dumps(body)) < 100_000 else body
     if body.get("kind") == "Status":
         details = body.get("details") or {}
-        details["causes"] = unrepeated([plain(cause) for cause in details.get("causes", ())])
+        details["causes"] = [plain(cause) for cause in details.get("causes", ())]
         return {
             **shown,
             "reason": body.get("reason"),

@@ -99,6 +99,12 @@ class Authenticator:
         return user
 
 
+def is_token_after_spaces(authorization: str) -> bool:
+    """Tell whether a token is overlooked for the spaces before it (bearertoken.go in apiserver's pkg/authentication)."""
+    scheme, _, rest = authorization.strip().partition(" ")
+    return scheme.lower() == "bearer" and rest.startswith(" ")
+
+
 def _certified(certificate: Mapping[str, Any], der: bytes) -> User | None:
     names = [pair for part in certificate.get("subject", ()) for pair in part]
     user = next((value for key, value in names if key == "commonName"), "")

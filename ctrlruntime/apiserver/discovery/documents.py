@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -100,22 +101,31 @@ class Discovery:
         return None
 
 
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """How a caller wants discovery: the documents of all versions in one, or one at a time; as JSON or YAML."""
+
+    is_aggregated: bool = False
+    is_yaml: bool = False
+
+
 @lru_cache(maxsize=64)
-def wants_aggregated(accept: str, *, has_aggregated: bool) -> bool:
-    """Tell whether the Accept header lists the aggregated documents, wherever it does. Raises: NotAcceptable when nothing fits."""
-    is_legacy = False
+def wanted(accept: str, *, has_aggregated: bool) -> Wanted:
+    """Read an Accept header; aggregated documents win wherever it lists them. Raises: NotAcceptable when nothing fits."""
+    single: Wanted | None = None
     for entry in media_ranges(accept or "*/*"):
-        if entry.type not in {"application/json", "*/*", "application/*"}:
+        if entry.type not in {"application/json", "application/yaml", "*/*", "application/*"}:
             continue
+        is_yaml = entry.type == "application/yaml"
         parameters = entry.parameters
         if not parameters.get("as"):
-            is_legacy = True
+            single = single or Wanted(is_yaml=is_yaml)
             continue
         asked = (parameters.get("g"), parameters.get("v"), parameters.get("as"))
         if has_aggregated and asked == ("apidiscovery.k8s.io", "v2", "APIGroupDiscoveryList"):
-            return True
-    if is_legacy:
-        return False
+            return Wanted(is_aggregated=True, is_yaml=is_yaml)
+    if single is not None:
+        return single
     raise NotAcceptable(
         "only the following media types are accepted: application/json, application/yaml, application/vnd.kubernetes.protobuf"
     )

@@ -10,10 +10,11 @@ import hashlib
 import io
 import re
 import tarfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
+from ctrlruntime.apiserver.discovery.openapi_paths import kind_of, paths_of
 from ctrlruntime.apiserver.encoding import decode
 from ctrlruntime.apiserver.interfaces import DEFINITIONS
 from ctrlruntime.apiserver.patch import PatchSchema
@@ -23,8 +24,35 @@ from ctrlruntime.data import open_data
 from ctrlruntime.schema.trees import Document, encode
 
 _META = "io.k8s.apimachinery.pkg.apis.meta.v1."
-_OBJECT_META = f"#/components/schemas/{_META}ObjectMeta"
-_LIST_META = f"#/components/schemas/{_META}ListMeta"
+_REFERENCE = "#/components/schemas/"
+_REFERENCES = re.compile(f'"{_REFERENCE}([^"]+)"')
+_OBJECT_META = f"{_REFERENCE}{_META}ObjectMeta"
+_LIST_META = f"{_REFERENCE}{_META}ListMeta"
+_GROUPS_WITH_OPTIONS: Mapping[str, str] = {
+    "": "v1",
+    "admissionregistration.k8s.io": "v1 v1alpha1 v1beta1",
+    "apps": "v1 v1beta1 v1beta2",
+    "authentication.k8s.io": "v1 v1alpha1 v1beta1",
+    "authorization.k8s.io": "v1 v1beta1",
+    "autoscaling": "v1 v2",
+    "batch": "v1 v1beta1",
+    "certificates.k8s.io": "v1 v1alpha1 v1beta1",
+    "coordination.k8s.io": "v1 v1alpha2 v1beta1",
+    "discovery.k8s.io": "v1 v1beta1",
+    "events.k8s.io": "v1 v1beta1",
+    "extensions": "v1beta1",
+    "flowcontrol.apiserver.k8s.io": "v1 v1beta1 v1beta2 v1beta3",
+    "internal.apiserver.k8s.io": "v1alpha1",
+    "networking.k8s.io": "v1 v1beta1",
+    "node.k8s.io": "v1 v1alpha1 v1beta1",
+    "policy": "v1 v1beta1",
+    "rbac.authorization.k8s.io": "v1 v1alpha1 v1beta1",
+    "resource.k8s.io": "v1 v1alpha3 v1beta1 v1beta2",
+    "scheduling.k8s.io": "v1 v1alpha2 v1beta1",
+    "storage.k8s.io": "v1 v1alpha1 v1beta1",
+    "storagemigration.k8s.io": "v1beta1",
+}
+"""The groups and versions in which the document of a custom group names DeleteOptions: those of upstream's clients."""
 
 
 @cache
@@ -120,24 +148,42 @@ def _hash(body: bytes) -> str:
 
 
 def _generate(resources: list[Resource], schemas: list[Document]) -> Document:
-    components = {name: schema for name, schema in _schemas("apis/apps/v1").items() if name.startswith(_META)}
-    components.update({n: s for n, s in _schemas("apis/apps/v1").items() if n == "io.k8s.api.autoscaling.v1.Scale"})
-    components.update(
-        {n: s for n, s in _schemas("apis/apps/v1").items() if n.startswith("io.k8s.api.autoscaling.v1.Scale")}
-    )
+    components: Document = {}
     paths: Document = {}
     for resource, schema in zip(resources, schemas, strict=True):
         name = schema_name(resource)
         components[name] = _published(resource, schema)
         components[f"{name}List"] = _published_list(resource, name)
-        paths.update(_paths(resource, name))
-    group, version = resources[0].group, resources[0].version
+        paths.update(paths_of(resource, name))
+    components.update(_common_schemas(with_scale=any("scale" in resource.subresources for resource in resources)))
     return {
         "openapi": "3.0.0",
         "info": {"title": "Kubernetes CRD Swagger", "version": "v0.1.0"},
-        "paths": {f"/apis/{group}/{version}/": _group_path(group, version), **dict(sorted(paths.items()))},
+        "paths": dict(sorted(paths.items())),
         "components": {"schemas": components},
     }
+
+
+@cache
+def _common_schemas(*, with_scale: bool) -> Mapping[str, Document]:
+    """Return the schemas that every group shares, with all that they refer to."""
+    known = _schemas("apis/apps/v1")
+    found: Document = {}
+    waiting = [f"{_META}{name}" for name in ("ObjectMeta", "ListMeta", "DeleteOptions", "Patch", "Status")]
+    waiting += ["io.k8s.api.autoscaling.v1.Scale"] * with_scale
+    while waiting:
+        name = waiting.pop()
+        if name not in found:
+            found[name] = known[name]
+            waiting += _REFERENCES.findall(encode(known[name]).decode())
+    options = f"{_META}DeleteOptions"
+    kinds = [
+        {"group": group, "kind": "DeleteOptions", "version": version}
+        for group, versions in _GROUPS_WITH_OPTIONS.items()
+        for version in versions.split()
+    ]
+    found[options] = {**found[options], "x-kubernetes-group-version-kind": kinds}
+    return found
 
 
 def schema_name(resource: Resource) -> str:
@@ -145,16 +191,12 @@ def schema_name(resource: Resource) -> str:
     return ".".join([*reversed(resource.group.split(".")), resource.version, resource.kind])
 
 
-def _kind_of(resource: Resource) -> Document:
-    return {"group": resource.group, "kind": resource.kind, "version": resource.version}
-
-
 def _published(resource: Resource, schema: Document) -> Document:
     properties = dict(schema.get("properties") or {})
     for key in ("apiVersion", "kind"):
         properties.setdefault(key, {"type": "string"})
     properties["metadata"] = {"allOf": [{"$ref": _OBJECT_META}]}
-    return {**schema, "properties": properties, "x-kubernetes-group-version-kind": [_kind_of(resource)]}
+    return {**schema, "properties": properties, "x-kubernetes-group-version-kind": [kind_of(resource)]}
 
 
 def _published_list(resource: Resource, name: str) -> Document:
@@ -163,101 +205,9 @@ def _published_list(resource: Resource, name: str) -> Document:
         "required": ["items"],
         "properties": {
             "apiVersion": {"type": "string"},
-            "items": {"type": "array", "items": {"allOf": [{"$ref": f"#/components/schemas/{name}"}]}},
+            "items": {"type": "array", "items": {"$ref": f"{_REFERENCE}{name}"}},
             "kind": {"type": "string"},
             "metadata": {"allOf": [{"$ref": _LIST_META}]},
         },
-        "x-kubernetes-group-version-kind": [{**_kind_of(resource), "kind": resource.list_kind}],
+        "x-kubernetes-group-version-kind": [{**kind_of(resource), "kind": resource.list_kind}],
     }
-
-
-def _group_path(group: str, version: str) -> Document:
-    return {"get": {"operationId": f"get{group}{version}APIResources", "responses": {"200": {"description": "OK"}}}}
-
-
-def _paths(resource: Resource, name: str) -> Iterator[tuple[str, Document]]:
-    base = f"/apis/{resource.group}/{resource.version}"
-    collection = (
-        f"{base}/namespaces/{{namespace}}/{resource.plural}" if resource.namespaced else f"{base}/{resource.plural}"
-    )
-    scope = ["namespace"] if resource.namespaced else []
-    one, many = f"#/components/schemas/{name}", f"#/components/schemas/{name}List"
-    if resource.namespaced:
-        yield (
-            f"{base}/{resource.plural}",
-            {"get": _operation(resource, "listForAllNamespaces", many), "parameters": _path_parameters([])},
-        )
-    yield (
-        collection,
-        {
-            "get": _operation(resource, "list", many),
-            "post": _operation(resource, "post", one, has_body=True),
-            "delete": _operation(resource, "deletecollection", f"#/components/schemas/{_META}Status"),
-            "parameters": _path_parameters(scope),
-        },
-    )
-    item = {
-        "get": _operation(resource, "get", one),
-        "put": _operation(resource, "put", one, has_body=True),
-        "delete": _operation(resource, "delete", f"#/components/schemas/{_META}Status"),
-        "patch": _operation(resource, "patch", one, has_body=True),
-        "parameters": _path_parameters(["name", *scope]),
-    }
-    yield f"{collection}/{{name}}", item
-    for sub in resource.subresources:
-        shown = one if sub == "status" else "#/components/schemas/io.k8s.api.autoscaling.v1.Scale"
-        operations = {
-            "get": _operation(resource, "get", shown, subresource=sub),
-            "put": _operation(resource, "put", shown, has_body=True, subresource=sub),
-            "patch": _operation(resource, "patch", shown, has_body=True, subresource=sub),
-            "parameters": _path_parameters(["name", *scope]),
-        }
-        yield f"{collection}/{{name}}/{sub}", operations
-
-
-_QUERY_TYPES = {"force": "boolean"}
-
-
-def _path_parameters(names: list[str]) -> list[Document]:
-    listed = [
-        {"name": name, "in": "path", "required": True, "schema": {"type": "string", "uniqueItems": True}}
-        for name in names
-    ]
-    return [*listed, {"name": "pretty", "in": "query", "schema": {"type": "string", "uniqueItems": True}}]
-
-
-_VERBS = {"get": "read", "put": "replace", "post": "create", "deletecollection": "deleteCollection"}
-
-
-def _operation_id(resource: Resource, action: str, subresource: str) -> str:
-    group = "".join(part.capitalize() for part in re.split(r"[.-]", resource.group))
-    scope = "Namespaced" if resource.namespaced else ""
-    if action.endswith("ForAllNamespaces"):
-        return f"list{group}{resource.version.capitalize()}{resource.kind}ForAllNamespaces"
-    sub = subresource.capitalize()
-    return f"{_VERBS.get(action, action)}{group}{resource.version.capitalize()}{scope}{resource.kind}{sub}"
-
-
-def _operation(
-    resource: Resource, action: str, schema: str, *, has_body: bool = False, subresource: str = ""
-) -> Document:
-    content = {"schema": {"$ref": schema}}
-    types = ("application/json", "application/yaml")
-    operation: Document = {
-        "operationId": _operation_id(resource, action, subresource),
-        "responses": {"200": {"description": "OK", "content": dict.fromkeys(types, content)}},
-        "x-kubernetes-action": action.removesuffix("ForAllNamespaces"),
-        "x-kubernetes-group-version-kind": _kind_of(resource),
-    }
-    if has_body:
-        names = ["dryRun", "fieldManager", "fieldValidation", *(["force"] if action == "patch" else [])]
-        operation["parameters"] = [
-            {"name": name, "in": "query", "schema": {"type": _QUERY_TYPES.get(name, "string"), "uniqueItems": True}}
-            for name in names
-        ]
-        body_types: tuple[str, ...] = types
-        if action == "patch":
-            content = {"schema": {"$ref": f"#/components/schemas/{_META}Patch"}}
-            body_types = ("application/apply-patch+yaml", "application/json-patch+json", "application/merge-patch+json")
-        operation["requestBody"] = {"content": dict.fromkeys(body_types, content), "required": True}
-    return operation

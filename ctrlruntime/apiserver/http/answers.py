@@ -21,7 +21,7 @@ from ctrlruntime.schema.trees import encode
 _GZIP_OVER = 128 * 1024
 _WARNINGS, _WARNING = 4096, 256
 """Characters of all warnings together, and of one once that is too much."""
-_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _WITHOUT_DETAILS = frozenset({400, 401, 406, 410, 413, 415})
 _WITH_DETAILS = ("406:", "415:")  # said by the generic handlers, which always give details
 _HUMANS = ("curl", "Wget", "Mozilla/5.0")
@@ -33,10 +33,14 @@ def headers_of(warnings: Iterable[str] = ()) -> CIMultiDict[str]:
     headers["Cache-Control"] = "no-cache, private"
     headers["Audit-Id"] = _uuid()
     if warnings:
-        for warning in _fitting(warnings):
-            text = warning.replace("\\", "\\\\").replace('"', '\\"')
-            headers.add("Warning", f'299 - "{text}"')
+        add_warnings(headers, warnings)
     return headers
+
+
+def add_warnings(headers: CIMultiDict[str], warnings: Iterable[str]) -> None:
+    for warning in fitting(warnings):
+        text = warning.replace("\\", "\\\\").replace('"', '\\"')
+        headers.add("Warning", f'299 - "{text}"')
 
 
 def _uuid() -> str:
@@ -44,13 +48,28 @@ def _uuid() -> str:
     return f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-a{digits[17:20]}-{digits[20:]}"
 
 
-def _fitting(warnings: Iterable[str]) -> list[str]:
-    """Return the warnings that can stand in headers, each once. When they are long together, each is cut, and the last ones are left out."""
-    texts = [text for text in dict.fromkeys(warnings) if text and not _CONTROL.search(text)]
-    if sum(map(len, texts)) <= _WARNINGS:
-        return texts
-    cut = [text[:_WARNING] for text in texts]
-    return cut[: _WARNINGS // _WARNING]
+def fitting(warnings: Iterable[str]) -> list[str]:
+    """Return the warnings that a header can have, each once (recorder in apiserver's endpoints/filters/warning.go).
+
+    Once they are too much together each is cut: those so far all stay, and others follow while there is room.
+    """
+    seen: list[str] = []
+    kept: list[str] = []
+    length, cuts = 0, False
+    for text in dict.fromkeys(filter(None, warnings)):
+        if cuts and length >= _WARNINGS:
+            break
+        seen.append(text)
+        kept += _writable(text[:_WARNING] if cuts else text)
+        length = sum(map(len, kept))
+        if not cuts and length > _WARNINGS:
+            cuts, kept = True, [part for each in seen for part in _writable(each[:_WARNING])]
+            length = sum(map(len, kept))
+    return kept
+
+
+def _writable(text: str) -> list[str]:
+    return [] if _CONTROL.search(text) else [text]
 
 
 def answer(call: Call, body: bytes, code: int = 200, *, is_yaml: bool = False) -> web.Response:

@@ -21,12 +21,19 @@ from typing import Any
 from aiohttp import web
 
 from ctrlruntime.apiserver import failures
-from ctrlruntime.apiserver.authentication import ANONYMOUS, Authenticator, Impersonation, is_impersonating, wanted_user
+from ctrlruntime.apiserver.authentication import (
+    ANONYMOUS,
+    Authenticator,
+    Impersonation,
+    is_impersonating,
+    is_token_after_spaces,
+    wanted_user,
+)
 from ctrlruntime.apiserver.authorization import RBAC, User
 from ctrlruntime.apiserver.containers import Containers
 from ctrlruntime.apiserver.discovery import Discovery
 from ctrlruntime.apiserver.faults import Faults
-from ctrlruntime.apiserver.http.answers import answer, failure, headers_of, text
+from ctrlruntime.apiserver.http.answers import add_warnings, answer, failure, headers_of, text
 from ctrlruntime.apiserver.http.calls import Call, ResourcePath, resource_path, split_query
 from ctrlruntime.apiserver.http.lists import list_body
 from ctrlruntime.apiserver.http.negotiation import STREAMS, negotiate
@@ -48,6 +55,7 @@ from ctrlruntime.log import get_logger
 
 BODY_LIMIT = 3_145_728
 _log = get_logger("apiserver")
+_SPACES = "the provided Authorization header contains extra space before the bearer token, and is ignored"
 _PUBLIC = frozenset({"/healthz", "/livez", "/readyz"})
 
 
@@ -108,7 +116,7 @@ class Application:
         injected = self._faults.next_failure(method, raw_path)
         if injected is not None:
             return _injected(*injected)
-        call.user = user = self._user(request)
+        call.user = user = self._user(request, call)
         call.target = target = resource_path(path) if path.startswith("/api") else None
         if is_impersonating(request.headers):
             try:
@@ -119,16 +127,22 @@ class Application:
                 raise _DeniedError(error) from None
         self._authorize(call)
         if target is None:
-            return self._pages.answer(call)
+            page = self._pages.answer(call)
+            if call.warnings and "Warning" not in page.headers:
+                add_warnings(page.headers, call.warnings)
+            return page
         resource = self._resource(target)
         if resource is None or (
             method == "POST" and resource.is_custom and resource.namespaced and not target.namespace
         ):
             return self._unknown(target)
         call.resource = resource
+        if not resource.is_custom:  # upstream has no handler for what a built-in kind cannot do, so it cannot warn
+            self._check_verb(call, resource, target)
         if resource.deprecation_warning:
             call.warnings.append(resource.deprecation_warning)
-        self._check_verb(call, resource, target)
+        if resource.is_custom:
+            self._check_verb(call, resource, target)
         if "timeout" in call.query and not _DURATION.fullmatch(call.query["timeout"]):
             shown = call.query["timeout"]
             text = f'invalid timeout specified in the request URL - time: invalid duration "{shown}"'
@@ -151,10 +165,13 @@ class Application:
 
     # Identity and permission
 
-    def _user(self, request: web.BaseRequest) -> User:
-        transport = request.transport
+    def _user(self, request: web.BaseRequest, call: Call) -> User:
+        transport, authorization = request.transport, request.headers.get("Authorization")
         tls = transport.get_extra_info("ssl_object") if transport is not None else None
-        return self._authenticator.authenticate(request.headers.get("Authorization"), tls)
+        user = self._authenticator.authenticate(authorization, tls)
+        if user is ANONYMOUS and authorization and is_token_after_spaces(authorization):
+            call.warnings.append(_SPACES)
+        return user
 
     def _authorize(self, call: Call) -> None:
         if self._allows_all or (call.target is None and call.path in _PUBLIC):
@@ -206,13 +223,11 @@ class Application:
                     raise APIStatusError.from_status({**error.status, "message": message, "details": details})
                 raise failures.method_not_allowed()
             return
-        collection_verbs = {"GET", "POST", "DELETE"}
-        item_verbs = {"GET", "PUT", "PATCH", "DELETE"}
         if target.name and not _ITEM_VERBS.intersection(resource.verbs):
             raise failures.no_such_resource()  # a review is created and has no path of its own
         if resource.is_custom:
             _check_custom_method(call, target)
-        elif call.method not in (item_verbs if target.name else collection_verbs):
+        elif call.method not in _verbs_of(target):
             raise failures.method_not_allowed()
         needs_namespace = resource.namespaced and not target.namespace
         if needs_namespace and "list" not in resource.verbs:
@@ -311,6 +326,12 @@ class _DeniedError(Exception):
     def __init__(self, status: APIStatusError) -> None:
         super().__init__(str(status))
         self.status = status
+
+
+def _verbs_of(target: ResourcePath) -> frozenset[str]:
+    if target.is_watch:
+        return frozenset({"GET"})
+    return frozenset({"GET", "PUT", "PATCH", "DELETE"} if target.name else {"GET", "POST", "DELETE"})
 
 
 def _check_custom_method(call: Call, target: ResourcePath) -> None:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import base64
-import binascii
 import json
 import string
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from itertools import islice
 from typing import Final, TypeAlias
 
@@ -36,7 +35,7 @@ _CONTINUE_TOO_OLD = (
 )
 
 
-_BASE64 = frozenset(string.ascii_letters + string.digits + "-_=")
+_BASE64 = frozenset(string.ascii_letters + string.digits + "-_")
 
 
 class Match:
@@ -155,16 +154,26 @@ def _page(
     view: View, match: Match, records: Iterable[Record], count: int, limit: int, revision: int, namespace: str
 ) -> bytes:
     """Return the first `limit` of the records that match; `count` is how many there are without selectors."""
+    page, metadata = take_page(match, records, count, limit, revision, namespace)
+    return view.list(page, metadata)
+
+
+def take_page(
+    match: Match, records: Iterable[Record], count: int, limit: int, revision: int, namespace: str
+) -> tuple[Iterable[Record], Document]:
+    """Return the first `limit` of the records that match (0: all), and the metadata of a list of them."""
     metadata: Document = {"resourceVersion": str(revision)}
-    matching: Iterator[Record] = iter(records) if match.is_trivial else (record for record in records if match(record))
+    waiting = iter(records)
+    matching = waiting if match.is_trivial else (record for record in waiting if match(record))
     if not limit:
-        return view.list(matching, metadata)
+        return matching, metadata
     page = list(islice(matching, limit))
-    if next(matching, None) is not None:
+    # Whether one of the objects that are left matches is not looked at: the next page may be empty.
+    if len(page) == limit and next(waiting, None) is not None:
         metadata["continue"] = _token(revision, page[-1].key, namespace)
         if match.is_trivial:
             metadata["remainingItemCount"] = count - limit
-    return view.list(page, metadata)
+    return page, metadata
 
 
 def parse_version(text: str) -> int:
@@ -208,14 +217,13 @@ def _encode_token(revision: int, start: str) -> str:
 
 
 def _decoded(token: str) -> bytes:
-    """Raises: ValueError with the place of the first byte that is none of base64."""
+    """Raises: ValueError with the place of the first byte that Go's base64.RawURLEncoding does not take."""
     bad = next((index for index, char in enumerate(token) if char not in _BASE64), None)
-    try:
-        if bad is not None or len(token.rstrip("=")) % 4 == 1:
-            raise ValueError(f"illegal base64 data at input byte {len(token) if bad is None else bad}")
-        return base64.urlsafe_b64decode(token + "=" * (-len(token) % 4))
-    except binascii.Error:
-        raise ValueError(f"illegal base64 data at input byte {len(token)}") from None
+    if bad is None and len(token) % 4 == 1:
+        bad = len(token) - 1
+    if bad is not None:
+        raise ValueError(f"illegal base64 data at input byte {bad}")
+    return base64.urlsafe_b64decode(token + "=" * (-len(token) % 4))
 
 
 _TOKEN: Final = Struct("continueToken", "storage.continueToken", {"v": "string", "rv": "int64", "start": "string"})

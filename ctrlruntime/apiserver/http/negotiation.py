@@ -105,9 +105,8 @@ def go_type(resource: Resource, kind: str) -> str:
     return f"*{resource.group.partition('.')[0] or 'core'}.{kind}"
 
 
-def not_a_list(resource: Resource) -> NotAcceptable:
-    """Return the failure of one who asks for the metadata of a list where there is one object."""
-    kind = go_type(resource, resource.kind)
+def not_a_list(kind: str) -> NotAcceptable:
+    """Return the failure of one who asks for the metadata of a list where there is one object of a Go type."""
     return NotAcceptable(f"you requested PartialObjectMetadataList, but the requested object is not a list ({kind})")
 
 

@@ -18,7 +18,7 @@ from ctrlruntime.apiserver.go_values import go_name, go_text
 from ctrlruntime.apiserver.http.answers import answer, document_answer
 from ctrlruntime.apiserver.http.bodies import read_object
 from ctrlruntime.apiserver.http.calls import Call, ResourcePath
-from ctrlruntime.apiserver.http.lists import Match, read_version
+from ctrlruntime.apiserver.http.lists import Match, read_version, take_page
 from ctrlruntime.apiserver.http.negotiation import Representation, negotiate, patch_type
 from ctrlruntime.apiserver.http.options import delete_options, list_options, write_options
 from ctrlruntime.apiserver.http.views import View
@@ -233,12 +233,13 @@ class Objects:
         table = self._registry.store.table(*resource.stored_as)
         if resource.conversion is not None:
             await resource.prepare([table.records[key] for key in table.keys(target.namespace)])
-        keys = [key for key in table.keys(target.namespace) if match(table.records[key])]
+        records = [table.records[key] for key in table.keys(target.namespace)]
+        revision = self._registry.store.revision
+        page, metadata = take_page(match, records, len(records), selected.limit, revision, target.namespace)
         _warn_of_children(call, resource, options)
         deleted: list[Record] = []
-        revision = self._registry.store.revision
         options.is_collection = True
-        for namespace, name in keys[: selected.limit or None]:
+        for namespace, name in [record.key for record in page]:
             record = table.records.get((namespace, name))
             if record is None:
                 continue
@@ -249,7 +250,7 @@ class Objects:
                 continue
         if resource.conversion is not None:
             await resource.prepare(deleted)
-        body = view.list(deleted, {"resourceVersion": str(revision)})
+        body = view.list(deleted, metadata)
         return answer(call, body, is_yaml=representation.is_yaml)
 
     @staticmethod

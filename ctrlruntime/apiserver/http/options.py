@@ -195,7 +195,6 @@ def delete_options(call: Call) -> DeleteOptions:
         given = unmarshal(body if call.body.strip() else _query_options(call), _DELETE_OPTIONS)
     except ValueError as error:
         raise BadRequest(str(error)) from None
-    given["dryRun"] = given.get("dryRun") or call.queries.get("dryRun") or []
     check_delete_options(given)
     return options_to_delete(call, given)
 
@@ -238,4 +237,6 @@ def _query_options(call: Call) -> Document:
         options["propagationPolicy"] = query["propagationPolicy"]
     if "orphanDependents" in query:
         options["orphanDependents"] = call.asks("orphanDependents")
+    if "dryRun" in query:
+        options["dryRun"] = call.queries["dryRun"]
     return options

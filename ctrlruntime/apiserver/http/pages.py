@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import platform
+import sys
 import time
 from email.utils import formatdate
 
@@ -9,8 +11,9 @@ from aiohttp import web
 
 from ctrlruntime.apiserver import failures
 from ctrlruntime.apiserver.discovery import Discovery, OpenAPI, OpenAPIv2
-from ctrlruntime.apiserver.discovery.documents import AGGREGATED, wants_aggregated
+from ctrlruntime.apiserver.discovery.documents import AGGREGATED, wanted
 from ctrlruntime.apiserver.discovery.openapi_v2 import PROTOBUF
+from ctrlruntime.apiserver.encoding import decode, encode_yaml
 from ctrlruntime.apiserver.http.answers import answer, document_answer, headers_of, text
 from ctrlruntime.apiserver.http.calls import Call
 from ctrlruntime.apiserver.http.health import STORAGE, health
@@ -31,6 +34,7 @@ _OPENAPI_V2 = {
     PROTOBUF.replace("v2.v1", "v2@v1"): PROTOBUF,
 }
 """What a client may ask for, and the type of what it gets. kubectl writes an `@` where other clients have a dot."""
+_GO_MACHINES = {"x86_64": "amd64", "AMD64": "amd64", "aarch64": "arm64"}
 VERSION = {
     "major": "1",
     "minor": "36",
@@ -44,7 +48,7 @@ VERSION = {
     "buildDate": "1970-01-01T00:00:00Z",
     "goVersion": "",
     "compiler": "ctrlruntime",
-    "platform": "python",
+    "platform": f"{sys.platform}/{_GO_MACHINES.get(platform.machine(), platform.machine())}",
 }
 
 
@@ -66,8 +70,7 @@ class Pages:
         if first in {"healthz", "livez", "readyz"}:
             backing = self._registry.store.backing
             return health(call, STORAGE if backing is not None and backing.failure is not None else ())
-        # Documents of groups are given by handlers that look at the path alone.
-        if call.method not in {"GET", "HEAD"} and not (call.method == "OPTIONS" and path.startswith("/apis/")):
+        if call.method not in {"GET", "HEAD"} and not self._takes_any_method(call):
             raise failures.method_not_allowed()
         if path == "/version":
             return document_answer(call, VERSION)
@@ -87,20 +90,27 @@ class Pages:
             )
         return text("404 page not found\n", 404)
 
+    def _takes_any_method(self, call: Call) -> bool:
+        """Documents of groups are given by handlers that do not look at OPTIONS, those of custom groups at no method."""
+        root, _, rest = call.path.strip("/").partition("/")
+        group = rest.partition("/")[0]
+        return root == "apis" and bool(rest) and (call.method == "OPTIONS" or not self._registry.has_built_in(group))
+
     def _discover(self, call: Call) -> web.Response:
         is_root = call.path in {"/api", "/apis"}
-        if wants_aggregated(call.headers.get("Accept", ""), has_aggregated=is_root):
+        form = wanted(call.headers.get("Accept", ""), has_aggregated=is_root)
+        if form.is_aggregated:
             body, tag = self._discovery.aggregated(call.path)
             headers = headers_of()
             headers.update({"ETag": tag, "Vary": "Accept", "Cache-Control": "public"})
             if call.headers.get("If-None-Match") == tag:
                 return web.Response(status=304, headers=headers)
-            headers["Content-Type"] = AGGREGATED
-            return web.Response(body=body + b"\n", headers=headers)
+            headers["Content-Type"] = AGGREGATED.replace("json", "yaml") if form.is_yaml else AGGREGATED
+            return web.Response(body=encode_yaml(decode(body)) if form.is_yaml else body + b"\n", headers=headers)
         document = self._discovery.legacy(call.path)
         if document is None:
             return self._unknown_path(call.path)
-        return answer(call, document)
+        return answer(call, document, is_yaml=form.is_yaml)
 
     def _open_api(self, call: Call) -> web.Response:
         key = call.path.removeprefix("/openapi/v3").strip("/")

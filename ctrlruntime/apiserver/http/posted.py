@@ -11,7 +11,7 @@ from aiohttp import web
 from ctrlruntime.apiserver.http.answers import answer
 from ctrlruntime.apiserver.http.bodies import read_fitted
 from ctrlruntime.apiserver.http.calls import Call, ResourcePath
-from ctrlruntime.apiserver.http.negotiation import Representation, negotiate, not_a_list
+from ctrlruntime.apiserver.http.negotiation import Representation, go_type, negotiate, not_a_list
 from ctrlruntime.apiserver.http.options import write_options
 from ctrlruntime.apiserver.registry import Registry, Resource, WriteOptions
 from ctrlruntime.apiserver.registry.reading import set_namespace
@@ -81,7 +81,7 @@ def _answer(call: Call, kind: Resource, made: Document | None, representation: R
         made = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}
     else:
         if representation.is_list_form:
-            raise not_a_list(kind)
+            raise not_a_list(go_type(kind, kind.kind))
         made["metadata"] = _in_order(made["metadata"])
         if representation.form == "metadata":
             made = {"kind": "PartialObjectMetadata", "apiVersion": representation.version, "metadata": made["metadata"]}

@@ -10,18 +10,28 @@ from aiohttp import web
 
 from ctrlruntime import field_errors
 from ctrlruntime.apiserver import failures
-from ctrlruntime.apiserver.http.answers import document_answer
+from ctrlruntime.apiserver.http.answers import answer
 from ctrlruntime.apiserver.http.bodies import read_object
 from ctrlruntime.apiserver.http.calls import Call, ResourcePath
-from ctrlruntime.apiserver.http.negotiation import patch_type
-from ctrlruntime.apiserver.http.objects import Objects, Reader, check_path, is_apply, read_apply, rejected_patch
+from ctrlruntime.apiserver.http.negotiation import Representation, negotiate, not_a_list, patch_type
+from ctrlruntime.apiserver.http.objects import (
+    Objects,
+    Reader,
+    check_path,
+    is_apply,
+    read_apply,
+    rejected_patch,
+    utc_now,
+)
 from ctrlruntime.apiserver.http.options import write_options
+from ctrlruntime.apiserver.http.views import included
 from ctrlruntime.apiserver.registry import Registry, Resource, SubresourceView, WriteOptions
 from ctrlruntime.apiserver.registry.reading import read
 from ctrlruntime.apiserver.registry.update import precondition_failed
+from ctrlruntime.apiserver.tables import custom_cells, custom_columns
 from ctrlruntime.errors import BadRequest
 from ctrlruntime.schema.metadata import metadata_causes, name_problems
-from ctrlruntime.schema.trees import Document, copy_tree
+from ctrlruntime.schema.trees import Document, copy_tree, encode
 from ctrlruntime.schema.undecodable import Undecodable
 from ctrlruntime.selector import from_label_selector, from_labels
 
@@ -42,15 +52,17 @@ class Scales:
     async def handle(self, call: Call, resource: Resource, target: ResourcePath) -> web.Response:
         match call.method:
             case "GET":
+                representation = negotiate(call.headers.get("Accept", ""), is_custom=resource.is_custom)
                 record = self._registry.record(resource, target.namespace, target.name)
                 await resource.prepare((record,), is_fresh=True)
-                return document_answer(call, scale_of(resource, resource.tree(record)))
+                return _answer(call, resource, scale_of(resource, resource.tree(record)), representation)
             case "PUT" | "PATCH":
                 return await self._update(call, resource, target)
             case _:
                 raise failures.method_not_allowed()
 
     async def _update(self, call: Call, resource: Resource, target: ResourcePath) -> web.Response:
+        representation = negotiate(call.headers.get("Accept", ""), is_custom=resource.is_custom)
         options = write_options(call, "PatchOptions" if call.method == "PATCH" else "UpdateOptions")
         change, force = self._change(call, resource, target, options)
         fields = self._registry.extensions.fields
@@ -77,7 +89,7 @@ class Scales:
             resource, target.namespace, target.name, edit, whole, "scale", view
         )
         await resource.prepare((written.record,))
-        return document_answer(call, scale_of(resource, resource.tree(written.record)))
+        return _answer(call, resource, scale_of(resource, resource.tree(written.record)), representation)
 
     def _change(
         self, call: Call, resource: Resource, target: ResourcePath, options: WriteOptions
@@ -124,6 +136,44 @@ class Scales:
             return scale
 
         return change
+
+
+_COLUMNS: Final[tuple[Document, ...]] = (
+    {"name": "Desired", "type": "integer", "jsonPath": ".spec.replicas", "description": "Number of desired replicas"},
+    {
+        "name": "Available",
+        "type": "integer",
+        "jsonPath": ".status.replicas",
+        "description": "Number of actual replicas",
+    },
+    {"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"},
+)
+
+
+def _answer(call: Call, resource: Resource, scale: Document, representation: Representation) -> web.Response:
+    """Respond with a Scale in the form that was asked for. Raises: NotAcceptable, BadRequest."""
+    include = included(call.query.get("includeObject", ""))
+    version, shown = representation.version, scale
+    partial_object = {"kind": "PartialObjectMetadata", "apiVersion": version, "metadata": scale["metadata"]}
+    if representation.is_list_form:
+        raise not_a_list("*v1.Scale" if resource.is_custom else "*autoscaling.Scale")
+    if representation.form == "metadata":
+        shown = partial_object
+    elif representation.form == "table":
+        columns = custom_columns(_COLUMNS)
+        if not resource.is_custom:  # the printer of built-in kinds
+            columns = [{**one, "format": "", "type": one["type"].replace("date", "string")} for one in columns]
+        row: Document = {"cells": custom_cells(_COLUMNS, scale, utc_now())}
+        row["object"] = {"Object": scale, "Metadata": partial_object, "None": None}[include]
+        metadata = {"resourceVersion": scale["metadata"].get("resourceVersion", "")}
+        shown = {
+            "kind": "Table",
+            "apiVersion": version,
+            "metadata": metadata,
+            "columnDefinitions": columns,
+            "rows": [row],
+        }
+    return answer(call, encode(shown), is_yaml=representation.is_yaml)
 
 
 def _place(scale: Document, target: ResourcePath) -> None:

@@ -22,22 +22,27 @@ _V1 = "meta.k8s.io/v1"
 INITIAL_EVENTS_END = {"k8s.io/initial-events-end": "true"}
 
 
+def included(include: str) -> str:
+    """Return what rows of a table have of their objects. Raises: BadRequest."""
+    if include not in {"", "None", "Metadata", "Object"}:
+        raise BadRequest(
+            f"Unable to convert to Table as requested: includeObject: Invalid value: {field_errors.shown(include)}: must be "
+            "'Metadata', 'Object', 'None', or empty"
+        )
+    return include or "Metadata"
+
+
 class View:
     """One resource in one form; `include` is the `includeObject` of tables."""
 
     def __init__(
         self, resource: Resource, representation: Representation, include: str, now: Callable[[], datetime]
     ) -> None:
-        if include not in {"", "None", "Metadata", "Object"}:
-            raise BadRequest(
-                f"Unable to convert to Table as requested: includeObject: Invalid value: {field_errors.shown(include)}: must be "
-                "'Metadata', 'Object', 'None', or empty"
-            )
         self.resource = resource
         self.form = representation.form
         self._is_list_form = representation.is_list_form
         self._version = representation.version
-        self._include = include or "Metadata"
+        self._include = included(include)
         self._now = now
 
     def single(self, record: Record, *, columns: bool = True) -> bytes:
@@ -52,7 +57,7 @@ class View:
         resource = self.resource
         if resource.is_custom:  # to Go an unstructured object may be a list
             return failures.plain_internal("content is not a list")
-        return not_a_list(resource)
+        return not_a_list(go_type(resource, resource.kind))
 
     def _shown(self, record: Record, *, columns: bool = True) -> bytes:
         """Return the body of an object as metadata or as a table."""

@@ -42,7 +42,9 @@ def assign(
         case ("", "Service"):
             services.prepare(document, old)
         case ("", "Namespace") if old is None:
-            ensure_spec(document).setdefault("finalizers", ["kubernetes"])
+            finalizers: list[str] = ensure_spec(document).setdefault("finalizers", [])
+            if "kubernetes" not in finalizers:
+                finalizers.append("kubernetes")
         case ("", "Node") if old is None and "TaintNodesByCondition" in plugins:
             _assign_node(document)
         case ("", "PersistentVolumeClaim"):

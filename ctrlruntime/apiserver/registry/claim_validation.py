@@ -181,7 +181,7 @@ def mode_causes(modes: Iterable[str], path: str) -> Iterator[StatusCause]:
         yield forbidden_field(path, "may not use ReadWriteOncePod with other access modes")
 
 
-def claim_warnings(document: Document) -> Iterator[str]:
+def claim_warnings(document: Document, _: Document | None) -> Iterator[str]:
     if CLASS_ANNOTATION in (document["metadata"].get("annotations") or {}):
         yield f'metadata.annotations[{CLASS_ANNOTATION}]: deprecated since v1.8; use "storageClassName" attribute instead'
     yield from claim_spec_warnings(spec_of(document), "spec")

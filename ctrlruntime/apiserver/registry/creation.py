@@ -92,6 +92,9 @@ class Creation:
         restore_defaults(resource, document)
         if not resource.is_custom and not is_pod:
             assign(resource.group, resource.kind, document, self._api, self._extensions.plugins)
+        if resource.stored_as == SERVICES:
+            addresses, is_dry = self._extensions.addresses, pending.options.dry_run
+            addresses.begin(document, pending.table.records, pending.last_steps, dry_run=is_dry)
         hook = self._extensions.hook_of(resource)
         hook.prepare(document, None)
         validate_object(pending, hook)
@@ -105,8 +108,6 @@ class Creation:
         is_dry = pending.options.dry_run
         self.check_namespace(resource, metadata["namespace"] if resource.namespaced else "", metadata.get("name", ""))
         key = (metadata.get("namespace", ""), metadata["name"])
-        if resource.stored_as == SERVICES:
-            self._extensions.addresses.allocate(document, table.records, dry_run=is_dry)
         version = str(metadata.get("resourceVersion", ""))
         if version.isdigit() and int(version) and not is_dry:  # what is not a number is passed over
             raise failures.plain_internal("resourceVersion should not be set on objects to be created")

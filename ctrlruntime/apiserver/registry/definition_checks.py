@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, cast
 from urllib.parse import urlsplit
 
+from ctrlruntime.apiserver.registry.internal_types import internal
 from ctrlruntime.apiserver.registry.schema_cache import checked, formats, schemas_of
 from ctrlruntime.apiserver.registry.webhook_validation import url_causes
 from ctrlruntime.errors import StatusCause
@@ -152,6 +153,8 @@ def _label_causes(value: str, path: str) -> Iterator[StatusCause]:
 
 # Versions
 
+_SHARED = ("schema", "subresources", "additionalPrinterColumns", "selectableFields")
+
 
 def _versions(spec: Document) -> Iterator[StatusCause]:
     versions: list[Document] | None = spec.get("versions")
@@ -190,21 +193,9 @@ def _deprecation(version: Document, path: str) -> Iterator[StatusCause]:
 
 def _as_go(versions: list[Document]) -> list[Document]:
     """Return versions as upstream prints its own type, in which what they share has moved to the top."""
-    shown = [
-        {
-            "Name": version.get("name", ""),
-            "Served": bool(version.get("served")),
-            "Storage": bool(version.get("storage")),
-            "Deprecated": bool(version.get("deprecated")),
-            "DeprecationWarning": version.get("deprecationWarning"),
-        }
-        for version in versions
-    ]
-    for key in ("schema", "subresources", "additionalPrinterColumns", "selectableFields"):
-        shared = _is_shared(versions, key)
-        for version, row in zip(versions, shown, strict=True):
-            row[key[0].upper() + key[1:]] = None if shared else version.get(key)
-    return shown
+    moved = {key for key in _SHARED if _is_shared(versions, key)}
+    own = [{key: value for key, value in version.items() if key not in moved} for version in versions]
+    return [internal("apiextensions.CustomResourceDefinitionVersion", version) for version in own]
 
 
 def _is_shared(versions: list[Document], key: str) -> bool:

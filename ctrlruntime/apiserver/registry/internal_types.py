@@ -19,6 +19,12 @@ from ctrlruntime.schema.trees import Document
 
 _Field: TypeAlias = tuple[str, str, str, bool]
 _ZEROS: Final[Mapping[str, Any]] = {"s": "", "i": 0, "b": False, "q": "0", "x": 0, "~": {}}
+_UNIONS: Final[Mapping[str, str]] = {
+    "apiextensions.JSONSchemaPropsOrArray": "JSONSchemas",
+    "apiextensions.JSONSchemaPropsOrBool": "Allows",
+    "apiextensions.JSONSchemaPropsOrStringArray": "Property",
+}
+"""What is served as one of two things is a struct with a field for each: its schema, or what is named here."""
 _OF_HOSTS: Final = ("hostNetwork", "hostPID", "hostIPC", "shareProcessNamespace", "hostUsers")
 """Fields of a Pod that are in its security context internally (pkg/apis/core/v1/conversion.go)."""
 
@@ -39,6 +45,11 @@ def internal(kind: str, value: Any) -> Any:
         return None if value is None else {key: internal(kind[2:], value[key]) for key in sorted(value)}
     if kind in _ZEROS:
         return _ZEROS[kind] if value is None else value
+    if kind in _UNIONS:
+        other = _UNIONS[kind]
+        has_schema = isinstance(value, dict)
+        value = {"Schema": value if has_schema else None, other: None if has_schema else value}
+        value["Allows"] = has_schema or value.get("Allows")
     return dict(_fields(kind, value or {}))
 
 

@@ -23,7 +23,6 @@ from ctrlruntime.schema.values import (
     labels_causes,
     network_causes,
     network_of,
-    network_warnings,
     port_causes,
     port_name_causes,
     port_or_name_causes,
@@ -41,12 +40,15 @@ _PATH_SEQUENCES: Final = ("//", "/./", "/../", "%2f", "%2F")
 _PATH_ENDS: Final = ("/..", "/.")
 CLASS_ANNOTATION: Final = "kubernetes.io/ingress.class"
 _SOURCE_RANGES: Final = "service.beta.kubernetes.io/load-balancer-source-ranges"
-_DIRECTIONS: Final = (("ingress", "from"), ("egress", "to"))
+_CLASS: Final = "loadBalancerClass"
+DIRECTIONS: Final = (("ingress", "from"), ("egress", "to"))
 
 
 def service_causes(document: Document, old: Document | None) -> Iterator[StatusCause]:
     spec, before = spec_of(document), spec_of(old)
     kind, ports = spec.get("type"), spec.get("ports") or ()
+    if old is not None:
+        yield from _service_change_causes(spec, before)
     if not ports and spec.get("clusterIP") != "None" and kind != "ExternalName":
         yield required("spec.ports")
     if kind in {"LoadBalancer", "NodePort"} and spec.get("clusterIP") == "None":
@@ -58,8 +60,6 @@ def service_causes(document: Document, old: Document | None) -> Iterator[StatusC
     yield from choice_causes(spec.get("sessionAffinity", ""), "spec.sessionAffinity", ("ClientIP", "None"))
     if spec.get("sessionAffinity") == "ClientIP":
         yield from _affinity_causes(spec)
-    if kind != "ExternalName":
-        yield from _cluster_ip_causes(spec, before)
     for index, address in enumerate(spec.get("externalIPs") or ()):
         yield from _outer_address_causes(address, f"spec.externalIPs[{index}]")
     yield from choice_causes(kind or "", "spec.type", _TYPES)
@@ -124,11 +124,49 @@ def _affinity_causes(spec: Document) -> Iterator[StatusCause]:
         yield invalid_value(path, seconds, "must be greater than 0 and less than 86400")
 
 
-def _cluster_ip_causes(spec: Document, before: Document) -> Iterator[StatusCause]:
-    """An address is given once; only a change of type to or from ExternalName may change it."""
-    held, wanted, listed = before.get("clusterIP"), spec.get("clusterIP"), spec.get("clusterIPs") or []
-    if held and wanted and wanted != held and before.get("type") != "ExternalName":
-        yield invalid_value("spec.clusterIPs[0]", listed or [wanted], "may not change once set")
+def _service_change_causes(spec: Document, before: Document) -> Iterator[StatusCause]:
+    """What an update may not change (ValidateServiceUpdate)."""
+    kinds = {spec.get("type"), before.get("type")}
+    is_headless, was_headless = (each.get("clusterIP") == "None" for each in (spec, before))
+    if "ExternalName" not in kinds and not (is_headless and was_headless):
+        yield from _given_once_causes(spec, before, "clusterIPs", "clusterIP")
+    if "ExternalName" not in kinds and not is_headless and not was_headless:
+        yield from _given_once_causes(spec, before, "ipFamilies", "ipFamily")
+    if kinds == {"LoadBalancer"} and spec.get(_CLASS) != before.get(_CLASS):
+        yield invalid_value(f"spec.{_CLASS}", spec.get(_CLASS), "may not change once set")
+    yield from _class_causes(spec)
+    needs = [
+        each.get("type") == "LoadBalancer" and each.get("externalTrafficPolicy") == "Local" for each in (spec, before)
+    ]
+    if all(needs) and spec.get("healthCheckNodePort") != before.get("healthCheckNodePort"):
+        yield forbidden_field("spec.healthCheckNodePort", "field is immutable")
+
+
+def _given_once_causes(spec: Document, before: Document, field: str, what: str) -> Iterator[StatusCause]:
+    """The first stays what it is; a second one may come, and go again with the policy."""
+    now, then, path = spec.get(field) or [], before.get(field) or [], f"spec.{field}"
+    if len(now) == len(then):
+        for index, (one, other) in enumerate(zip(now, then, strict=True)):
+            if one != other:
+                place = index if field == "clusterIPs" else 0
+                yield invalid_value(f"{path}[{place}]", now, "may not change once set")
+        return
+    if not now:
+        yield invalid_value(f"{path}[0]", spec.get(field), f"primary {what} can not be unset")
+    elif then and now[0] != then[0]:
+        yield invalid_value(f"{path}[0]", spec.get("clusterIPs"), "may not change once set")
+    if len(now) == 1 and spec.get("ipFamilyPolicy") != "SingleStack":
+        text = f"must be set to 'SingleStack' when releasing the secondary {what}"
+        yield invalid_value("spec.ipFamilyPolicy", spec.get("ipFamilyPolicy"), text)
+
+
+def _class_causes(spec: Document) -> Iterator[StatusCause]:
+    if spec.get(_CLASS) is None:
+        return
+    if spec.get("type") == "LoadBalancer":
+        yield from qualified_name_causes(spec[_CLASS], f"spec.{_CLASS}")
+    else:
+        yield forbidden_field(f"spec.{_CLASS}", "may only be used when `type` is 'LoadBalancer'")
 
 
 def _outer_address_causes(text: str, path: str) -> Iterator[StatusCause]:
@@ -162,9 +200,9 @@ def _balancer_causes(document: Document) -> Iterator[StatusCause]:
             yield forbidden_field(f"metadata.annotations[{_SOURCE_RANGES}]", only)
         for text in annotation.strip().split(",") if annotation.strip() else ():
             yield from network_causes(text.strip(), f"metadata.annotations[{_SOURCE_RANGES}]")
-    for name in ("allocateLoadBalancerNodePorts", "loadBalancerClass"):
-        if spec.get(name) is not None and not is_balanced:
-            yield forbidden_field(f"spec.{name}", only)
+    if spec.get("allocateLoadBalancerNodePorts") is not None and not is_balanced:
+        yield forbidden_field("spec.allocateLoadBalancerNodePorts", only)
+    yield from _class_causes(spec)
 
 
 def service_status_causes(document: Document, _: Document | None) -> Iterator[StatusCause]:
@@ -220,20 +258,6 @@ def _traffic_causes(spec: Document) -> Iterator[StatusCause]:
         yield invalid_value("spec.healthCheckNodePort", spec["healthCheckNodePort"], text)
 
 
-def service_warnings(document: Document) -> Iterator[str]:
-    spec = spec_of(document)
-    if spec.get("externalName") and spec.get("type") != "ExternalName":
-        yield 'spec.externalName is ignored when spec.type is not "ExternalName"'
-    if spec.get("externalIPs") and spec.get("clusterIP") != "None":
-        yield "spec.externalIPs is deprecated and may no longer be implemented in some clusters"
-    for index, text in enumerate(spec.get("loadBalancerSourceRanges") or ()):
-        yield from network_warnings(text, f"spec.loadBalancerSourceRanges[{index}]")
-    if spec.get("clusterIP") == "None":
-        for name in ("loadBalancerIP", "externalIPs", "sessionAffinity"):
-            if spec.get(name) and not (name == "sessionAffinity" and spec[name] == "None"):
-                yield f"spec.{'SessionAffinity' if name == 'sessionAffinity' else name} is ignored for headless services"
-
-
 # --- endpoints
 
 
@@ -263,20 +287,15 @@ def _app_protocol_causes(port: Document, path: str) -> Iterator[StatusCause]:
 
 def _endpoint_address_causes(address: Document, path: str) -> Iterator[StatusCause]:
     text = str(address.get("ip", ""))
-    yield from address_causes(text, f"{path}.ip") if not is_address(text) else ()
+    yield from address_causes(text, f"{path}.ip")
     if address.get("hostname"):
         yield from label_causes(address["hostname"], f"{path}.hostname")
     if address.get("nodeName") is not None:
         yield from subdomain_causes(address["nodeName"], f"{path}.nodeName")
     if is_address(text):
         yield from _outer_address_causes(text, f"{path}.ip")
-    else:
+    elif network_of(f"{text}/32") is None:  # which an address with leading zeros is, still
         yield invalid_value(f"{path}.ip", text, "must be a valid IP address")
-
-
-def endpoint_slice_warnings(document: Document) -> Iterator[str]:
-    if document.get("addressType") == "FQDN":
-        yield "spec.addressType: FQDN endpoints are deprecated"
 
 
 def endpoint_slice_causes(document: Document, old: Document | None) -> Iterator[StatusCause]:
@@ -306,10 +325,9 @@ def _endpoint_causes(endpoint: Document, path: str, kind: str) -> Iterator[Statu
         yield required(f"{path}.addresses", "must contain at least 1 address")
     for number, text in enumerate(endpoint.get("addresses") or ()):
         where = f"{path}.addresses[{number}]"
-        if kind == "FQDN":
-            yield from subdomain_causes(text, where)
-        elif not is_address(text):
-            yield from address_causes(text, where)
+        wrong = list(_slice_address_causes(text, where, kind))
+        if wrong or kind == "FQDN":
+            yield from wrong
         elif (":" in text) != (kind == "IPv6"):
             yield invalid_value(f"{path}.addresses", text, f"must be an {kind} address")
         else:
@@ -326,12 +344,38 @@ def _endpoint_causes(endpoint: Document, path: str, kind: str) -> Iterator[Statu
         yield from subdomain_causes((node or {}).get("name", ""), f"{path}.hints.forNodes[{number}].name")
 
 
+def _slice_address_causes(text: str, path: str, kind: str) -> Iterator[StatusCause]:
+    """The form of an address in an EndpointSlice: IPv6, which came later, has only one."""
+    if kind == "FQDN":
+        yield from _domain_causes(text, path)
+        return
+    wrong = list(address_causes(text, path))
+    yield from wrong
+    if kind == "IPv6" and not wrong and str(ipaddress.ip_address(text)) != text:
+        yield invalid_value(path, text, f'must be in canonical form ("{ipaddress.ip_address(text)}")')
+
+
+def _domain_causes(text: str, path: str) -> Iterator[StatusCause]:
+    """A domain with all its parts (IsFullyQualifiedDomainName in apimachinery's util/validation)."""
+    name = text.removesuffix(".")
+    if not text:
+        yield required(path)
+        return
+    wrong = list(subdomain_causes(name, path))
+    if wrong:
+        yield from wrong
+    elif "." not in name:
+        yield invalid_value(path, name, "should be a domain with at least two segments separated by dots")
+    else:
+        yield from next((found for part in name.split(".") if (found := list(label_causes(part, path)))), [])
+
+
 # --- Ingress
 
 
 def ingress_causes(document: Document, old: Document | None) -> Iterator[StatusCause]:
     spec = spec_of(document)
-    if not spec.get("rules") and not spec.get("defaultBackend"):
+    if not spec.get("rules") and spec.get("defaultBackend") is None:
         yield invalid_value("spec", spec.get("rules"), "either `defaultBackend` or `rules` must be specified")
     if spec.get("defaultBackend") is not None:
         yield from _backend_causes(spec["defaultBackend"], "spec.defaultBackend")
@@ -356,11 +400,6 @@ def ingress_causes(document: Document, old: Document | None) -> Iterator[StatusC
     if old is None and annotated and spec.get("ingressClassName") not in {None, annotated}:
         text = "must match `ingressClassName` when both are specified"
         yield invalid_value(f"annotations.{CLASS_ANNOTATION}", annotated, text)
-
-
-def ingress_warnings(document: Document) -> Iterator[str]:
-    if CLASS_ANNOTATION in (document["metadata"].get("annotations") or {}):
-        yield f"annotation \"{CLASS_ANNOTATION}\" is deprecated, please use 'spec.ingressClassName' instead"
 
 
 def _ingress_path_causes(path: Document, where: str) -> Iterator[StatusCause]:
@@ -413,14 +452,14 @@ def _backend_service_causes(service: Document, path: str) -> Iterator[StatusCaus
 
 def ingress_class_causes(document: Document, old: Document | None) -> Iterator[StatusCause]:
     spec, parameters = spec_of(document), spec_of(document).get("parameters")
+    if old is not None and spec.get("controller") != spec_of(old).get("controller"):
+        yield invalid_value("spec.controller", spec.get("controller"), "field is immutable")
     if utf8_length(str(spec.get("controller", ""))) > _LONGEST_CONTROLLER:
         yield too_long("spec.controller", _LONGEST_CONTROLLER)
     yield from domain_path_causes(str(spec.get("controller", "")), "spec.controller")
     if parameters is not None:
         yield from _typed_reference_causes(parameters, "spec.parameters")
         yield from _parameter_scope_causes(parameters, "spec.parameters")
-    if old is not None and spec.get("controller") != spec_of(old).get("controller"):
-        yield invalid_value("spec.controller", spec.get("controller"), "field is immutable")
 
 
 def _typed_reference_causes(reference: Document, path: str) -> Iterator[StatusCause]:
@@ -452,7 +491,7 @@ def _parameter_scope_causes(parameters: Document, path: str) -> Iterator[StatusC
 def network_policy_causes(document: Document, _: Document | None) -> Iterator[StatusCause]:
     spec = spec_of(document)
     yield from selector_causes(spec.get("podSelector"), "spec.podSelector")
-    for direction, peers in _DIRECTIONS:
+    for direction, peers in DIRECTIONS:
         for index, rule in enumerate(spec.get(direction) or ()):
             where = f"spec.{direction}[{index}]"
             for number, port in enumerate(rule.get("ports") or ()):
@@ -508,16 +547,6 @@ def _block_causes(block: Document, path: str) -> Iterator[StatusCause]:
         inner = network_of(exception)
         if network and inner and not (inner.prefixlen > network.prefixlen and inner.network_address in network):
             yield invalid_value(where, exception, "must be a strict subset of `cidr`")
-
-
-def network_policy_warnings(document: Document) -> Iterator[str]:
-    for direction, peers in _DIRECTIONS:
-        for index, rule in enumerate(spec_of(document).get(direction) or ()):
-            for number, peer in enumerate(rule.get(peers) or ()):
-                block, where = peer.get("ipBlock") or {}, f"spec.{direction}[{index}].{peers}[{number}].ipBlock"
-                yield from network_warnings(block.get("cidr", ""), f"{where}.cidr")
-                for place, text in enumerate(block.get("except") or ()):
-                    yield from network_warnings(text, f"{where}.except[{place}]")
 
 
 def service_cidr_causes(document: Document, old: Document | None) -> Iterator[StatusCause]:

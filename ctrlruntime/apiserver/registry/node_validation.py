@@ -35,7 +35,7 @@ _FEATURE_TEXT: Final = (
 )
 
 
-def node_warnings(document: Document) -> Iterator[str]:
+def node_warnings(document: Document, _: Document | None) -> Iterator[str]:
     spec = spec_of(document)
     if spec.get("configSource") is not None:
         yield "spec.configSource: the feature is removed"

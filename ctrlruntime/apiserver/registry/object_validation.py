@@ -6,16 +6,13 @@ Other modules have the rules; here they are called in kube-apiserver's order, an
 from __future__ import annotations
 
 from ctrlruntime.apiserver import failures
+from ctrlruntime.apiserver.registry.metadata_rules import metadata_causes
+from ctrlruntime.apiserver.registry.object_warnings import warnings
 from ctrlruntime.apiserver.registry.resources import scale_causes
-from ctrlruntime.apiserver.registry.validation import validate, warnings
+from ctrlruntime.apiserver.registry.validation import validate
 from ctrlruntime.apiserver.registry.writes import Hook, Pending
 from ctrlruntime.errors import StatusCause
-from ctrlruntime.schema.metadata import (
-    finalizer_causes,
-    finalizer_warnings,
-    validate_metadata,
-    validate_metadata_update,
-)
+from ctrlruntime.schema.metadata import finalizer_warnings
 from ctrlruntime.schema.trees import Document
 
 
@@ -24,23 +21,20 @@ def validate_object(pending: Pending, hook: Hook) -> None:
     resource, document, old, options = pending.resource, pending.document, pending.old, pending.options
     metadata: Document = document["metadata"]
     group, kind = resource.group, resource.kind
-    causes = validate_metadata(group, kind, metadata)
-    if not resource.is_custom:
-        causes += finalizer_causes(metadata)
-    if old is not None:
-        causes += validate_metadata_update(metadata, old["metadata"])
+    causes = [*metadata_causes(resource, document, old, pending.subresource)]
     if resource.is_custom:
-        options.warnings.extend(finalizer_warnings(metadata, old["metadata"] if old is not None else {}))
         causes += _custom_causes(pending)
     else:
         causes += validate(group, kind, document, old, pending.subresource)
     causes += hook.validate(document, old)
-    options.warnings.extend(hook.warnings(document, old))
     if causes:
         raise failures.invalid(kind, resource.stored_as[0], str(metadata.get("name", "")), causes)
-    if not resource.is_custom:
+    options.warnings.extend(hook.warnings(document, old))
+    if resource.is_custom:
+        options.warnings.extend(finalizer_warnings(metadata, old["metadata"] if old is not None else {}))
+    else:
         options.warnings.extend(warnings(group, kind, document, old, pending.subresource))
-    elif options.is_apply and resource.schema is not None:
+    if resource.schema is not None and options.is_apply:
         # kube-apiserver drops the nulls that are left as it reads the object from etcd.
         resource.schema.fit(document, "", [], is_root=True, defaults=False)
 

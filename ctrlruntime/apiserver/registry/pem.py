@@ -114,4 +114,73 @@ def certificates_problem(data: bytes) -> str:
     return "" if found else "must contain at least one CERTIFICATE PEM block"
 
 
-__all__ = ["Block", "blocks", "certificates_problem", "read_request"]
+def key_pair_problem(certificate: bytes, key: bytes) -> str:
+    """Return why a certificate and a key are not a pair (X509KeyPair in Go's crypto/tls), or "".
+
+    Of a certificate that cannot be read Go says more.
+    """
+    found = list(blocks(certificate))
+    chosen = next((block for block in found if block.type == "CERTIFICATE"), None)
+    if chosen is None:
+        return _missing_certificate([block.type for block in found])
+    found = list(blocks(key))
+    secret = next((block for block in found if f" {block.type}".endswith(" PRIVATE KEY")), None)
+    if secret is None:
+        return _missing_key([block.type for block in found])
+    return _mismatch(chosen.content, secret.content)
+
+
+def _missing_certificate(others: list[str]) -> str:
+    if not others:
+        return "tls: failed to find any PEM data in certificate input"
+    if len(others) == 1 and others[0].endswith("PRIVATE KEY"):
+        return (
+            "tls: failed to find certificate PEM data in certificate input, but did find a private key; "
+            "PEM inputs may have been switched"
+        )
+    text = 'tls: failed to find "CERTIFICATE" PEM block in certificate input after skipping PEM blocks of the following types'
+    return f"{text}: [{' '.join(others)}]"
+
+
+def _missing_key(others: list[str]) -> str:
+    if not others:
+        return "tls: failed to find any PEM data in key input"
+    if others == ["CERTIFICATE"]:
+        return "tls: found a certificate rather than a key in the PEM for the private key"
+    text = 'tls: failed to find PEM block with type ending in "PRIVATE KEY" in key input after skipping PEM blocks of the following types'
+    return f"{text}: [{' '.join(others)}]"
+
+
+def _mismatch(certificate: bytes, key: bytes) -> str:
+    from cryptography import x509
+    from cryptography.exceptions import UnsupportedAlgorithm
+    from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa, x25519
+    from cryptography.hazmat.primitives.serialization import load_der_private_key
+
+    try:
+        public = x509.load_der_x509_certificate(certificate).public_key()
+    except (ValueError, x509.InvalidVersion, UnsupportedAlgorithm):
+        return "x509: malformed certificate"
+    try:
+        # Whether the numbers of a key are primes takes longer than all the rest of the write; Go does not ask either.
+        secret = load_der_private_key(key, None, unsafe_skip_rsa_key_validation=True)
+    except (ValueError, TypeError, UnsupportedAlgorithm):
+        return "tls: failed to parse private key"
+    if isinstance(secret, x25519.X25519PrivateKey):
+        return "tls: found unknown private key type in PKCS#8 wrapping"
+    kinds = (
+        (rsa.RSAPublicKey, rsa.RSAPrivateKey),
+        (ec.EllipticCurvePublicKey, ec.EllipticCurvePrivateKey),
+        (ed25519.Ed25519PublicKey, ed25519.Ed25519PrivateKey),
+    )
+    if not any(isinstance(secret, kind) for _, kind in kinds):
+        return "tls: failed to parse private key"
+    expected = next((kind for of_public, kind in kinds if isinstance(public, of_public)), None)
+    if expected is None:
+        return "tls: unknown public key algorithm"
+    if not isinstance(secret, expected):
+        return "tls: private key type does not match public key type"
+    return "" if secret.public_key() == public else "tls: private key does not match public key"
+
+
+__all__ = ["Block", "blocks", "certificates_problem", "key_pair_problem", "read_request"]

@@ -65,7 +65,7 @@ def ephemeral_causes(document: Document, old: Document | None) -> Iterator[Statu
     if MIRROR in ((old or {}).get("metadata") or {}).get("annotations", ()):
         yield forbidden_field("[]", "static pods do not support ephemeral containers")
         return
-    yield from pod_spec_causes(spec_of(document), "spec", is_pod=True)
+    yield from pod_spec_causes(spec_of(document), "spec", is_pod=True, pod_name=document["metadata"]["name"])
     present = {one["name"]: one for one in spec_of(document).get("ephemeralContainers") or ()}
     for one in spec_of(old).get("ephemeralContainers") or ():
         name = one["name"]

@@ -20,7 +20,7 @@ from ctrlruntime.apiserver.registry.pod_resources import (
 from ctrlruntime.apiserver.registry.pod_security import container_security_causes, pod_security_causes
 from ctrlruntime.apiserver.registry.pod_systems import system_causes
 from ctrlruntime.apiserver.registry.trees import inner
-from ctrlruntime.apiserver.registry.volume_validation import device_causes, env_causes, mount_causes, volume_causes
+from ctrlruntime.apiserver.registry.volume_validation import device_causes, env_causes, mount_causes, volumes_causes
 from ctrlruntime.errors import StatusCause
 from ctrlruntime.field_errors import duplicate, forbidden_field, invalid_value, required, shown, too_long, too_many
 from ctrlruntime.schema.trees import Document
@@ -81,12 +81,14 @@ def pod_causes(document: Document, old: Document | None) -> Iterator[StatusCause
         text = "static pods do not support resource claims"
         yield from (forbidden_field("[]", text) for _ in spec.get("resourceClaims") or ())
     if old is not None:
+        yield from pod_spec_causes(spec, "spec", is_pod=True, pod_name=document["metadata"].get("name", ""))
         yield from change_causes(annotations, old["metadata"].get("annotations") or {})
+        yield from annotation_causes(annotations, spec, "metadata.annotations")
         yield from _update_causes(spec, old.get("spec") or {})
         return
     if spec.get("ephemeralContainers"):
         yield forbidden_field("spec.ephemeralContainers", "cannot be set on create")
-    yield from pod_spec_causes(spec, "spec", is_pod=True)
+    yield from pod_spec_causes(spec, "spec", is_pod=True, pod_name=document["metadata"].get("name", ""))
     if spec.get("nodeName") and spec.get("schedulingGates"):
         yield forbidden_field("spec.nodeName", "cannot be set until all schedulingGates have been cleared")
     yield from agreement_causes(annotations, spec, "spec")
@@ -105,14 +107,16 @@ def template_causes(template: Document, path: str) -> Iterator[StatusCause]:
 
 
 def _update_causes(spec: Document, before: Document) -> Iterator[StatusCause]:
-    yield from pod_spec_causes(spec, "spec", is_pod=True)
     for name in ("containers", "initContainers"):
         if len(spec.get(name) or ()) != len(before.get(name) or ()):
             yield forbidden_field(f"spec.{name}", "pod updates may not add or remove containers")
             return
-    if any(not one.get("image") for name in ("containers", "initContainers") for one in spec.get(name) or ()):
+        for index, container in enumerate(spec.get(name) or ()):
+            yield from _changed_image_causes(container.get("image", ""), f"spec.{name}[{index}].image")
+    seconds, deadline = spec.get("activeDeadlineSeconds"), before.get("activeDeadlineSeconds")
+    yield from _deadline_causes(seconds, deadline)
+    if seconds is not None and (not 0 <= seconds < 1 << 31 or (deadline is not None and seconds > deadline)):
         return
-    yield from _deadline_causes(spec.get("activeDeadlineSeconds"), before.get("activeDeadlineSeconds"))
     tolerations = [_untimed(item) for item in spec.get("tolerations") or ()]
     if any(_untimed(item) not in tolerations for item in before.get("tolerations") or ()):
         yield forbidden_field("spec.tolerations", _TOLERATION_TEXT)
@@ -130,44 +134,54 @@ def _update_causes(spec: Document, before: Document) -> Iterator[StatusCause]:
         yield forbidden_field("spec", f"{_UNCHANGEABLE}\n{difference('core.PodSpec', before, fixed)}")
 
 
+def _changed_image_causes(image: str, path: str) -> Iterator[StatusCause]:
+    if not image:
+        yield required(path)
+    if image.strip() != image:
+        yield invalid_value(path, image, "must not have leading or trailing whitespace")
+
+
 def _deadline_causes(seconds: int | None, before: int | None) -> Iterator[StatusCause]:
-    if before is None:
-        return
-    if seconds is None:
-        text = "must not update from a positive integer to nil value"
-        yield invalid_value("spec.activeDeadlineSeconds", None, text)
-    elif seconds > before:
-        yield invalid_value("spec.activeDeadlineSeconds", seconds, "must be less than or equal to previous value")
+    path = "spec.activeDeadlineSeconds"
+    if seconds is None and before is not None:
+        yield invalid_value(path, None, "must not update from a positive integer to nil value")
+    elif seconds is not None and not 0 <= seconds < 1 << 31:
+        yield invalid_value(path, seconds, "must be between 0 and 2147483647, inclusive")
+    elif seconds is not None and before is not None and seconds > before:
+        yield invalid_value(path, seconds, "must be less than or equal to previous value")
 
 
 def _untimed(toleration: Document) -> Document:
     return {name: value for name, value in toleration.items() if name != "tolerationSeconds"}
 
 
-def pod_spec_causes(spec: Document, path: str, *, is_pod: bool = False) -> Iterator[StatusCause]:
+def pod_spec_causes(spec: Document, path: str, *, is_pod: bool = False, pod_name: str = "") -> Iterator[StatusCause]:
     """Yield what is wrong with a Pod's or a template's spec."""
-    volumes = spec.get("volumes") or ()
-    yield from _names(volumes, f"{path}.volumes")
-    for index, volume in enumerate(volumes):
-        yield from volume_causes(volume, f"{path}.volumes[{index}]")
+    volumes: list[Document] = []
+    for found in volumes_causes(spec.get("volumes") or (), f"{path}.volumes", pod_name):
+        if isinstance(found, StatusCause):
+            yield found
+        else:
+            volumes.append(found)
+    mountable = {**spec, "volumes": volumes}
     if not spec.get("containers"):
         yield required(f"{path}.containers")
     running, initial = _indexed(spec, path, "containers"), _indexed(spec, path, "initContainers")
     added = _indexed(spec, path, "ephemeralContainers")
     every = (*running, *initial, *added)
-    yield from _names([container for _, container in every], "", [where for where, _ in every])
+    yield from _names(every)
     for where, container in running:
-        yield from _container_causes(container, where, spec)
+        yield from _container_causes(container, where, mountable)
         yield from _restart_causes(container, where, checks_rules=True)
         yield from _lifecycle_causes(container, where, spec)
     yield from _host_port_causes(running)
     for where, container in initial:
-        yield from _container_causes(container, where, spec)
+        yield from _container_causes(container, where, mountable)
         yield from _init_causes(container, where, spec)
         yield from _host_port_causes([(where, container)])
     names = {container.get("name") for _, container in (*running, *initial)}
     for where, container in added:
-        yield from _container_causes(container, where, spec)
+        yield from _container_causes(container, where, mountable)
         yield from _ephemeral_causes(container, where, names)
     yield from pod_resource_causes(spec, path)
     yield from pod_claim_causes(spec, path)
@@ -288,11 +302,10 @@ def _indexed(spec: Document, path: str, name: str) -> list[tuple[str, Document]]
     return [(f"{path}.{name}[{index}]", container) for index, container in enumerate(spec.get(name) or ())]
 
 
-def _names(items: Sequence[Document], path: str, places: Sequence[str] | None = None) -> Iterator[StatusCause]:
+def _names(containers: Iterable[tuple[str, Document]]) -> Iterator[StatusCause]:
     seen: set[str] = set()
-    for index, item in enumerate(items):
-        where = f"{places[index] if places else f'{path}[{index}]'}.name"
-        name = item.get("name") or ""
+    for path, container in containers:
+        where, name = f"{path}.name", container.get("name") or ""
         if not name:
             yield required(where)
             continue

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from ipaddress import IPv6Address, ip_address
 from typing import Any, Final
 
 from ctrlruntime.apiserver.registry.pod_amounts import Amounts, amounts_of
@@ -16,12 +15,13 @@ from ctrlruntime.apiserver.registry.pod_annotations import (
     profile_of,
 )
 from ctrlruntime.apiserver.registry.trees import all_containers, inner, items
+from ctrlruntime.field_errors import quoted
 from ctrlruntime.schema.quantity import canonical, is_whole
 from ctrlruntime.schema.trees import Document
-from ctrlruntime.schema.values import label_problems
+from ctrlruntime.schema.values import address_warnings, label_problems
 from ctrlruntime.selector import label_value_problems
 
-_OLD_LABELS: Final[Mapping[str, str]] = {
+OLD_LABELS: Final[Mapping[str, str]] = {
     "beta.kubernetes.io/arch": 'deprecated since v1.14; use "kubernetes.io/arch" instead',
     "beta.kubernetes.io/os": 'deprecated since v1.14; use "kubernetes.io/os" instead',
     "failure-domain.beta.kubernetes.io/region": 'deprecated since v1.17; use "topology.kubernetes.io/region" instead',
@@ -55,14 +55,21 @@ _PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
 _BYTES: Final = ("memory", "ephemeral-storage", "storage")
 
 
-def pod_warnings(document: Document) -> Iterator[str]:
+def pod_warnings(document: Document, _: Document | None) -> Iterator[str]:
     """Yield what a Pod is warned about."""
-    meta = document["metadata"]
-    problems = label_problems(str(meta.get("name", "")))
-    if problems and "." in meta["name"]:
+    problems = label_problems(str(document["metadata"].get("name", "")))
+    if problems:
         why = "which can result in surprising behavior; a DNS label is recommended"
-        yield f"metadata.name: this is used in the Pod's hostname, {why}: [{', '.join(problems)}]"
+        yield f"metadata.name: this is used in the Pod's hostname, {why}: [{' '.join(problems)}]"
     yield from _warnings(document, "", is_template=False)
+
+
+def pod_status_warnings(document: Document, _: Document | None) -> Iterator[str]:
+    """Yield what the status of a Pod is warned about."""
+    status: Document = document.get("status") or {}
+    for name in ("podIPs", "hostIPs"):
+        for index, address in enumerate(items(status, name)):
+            yield from address_warnings(address.get("ip", ""), f"status.{name}[{index}].ip")
 
 
 def template_warnings(template: Document | None, path: str) -> Iterator[str]:
@@ -103,18 +110,18 @@ def source_warnings(volume: Document, path: str) -> Iterator[str]:
 
 def _placement(spec: Document, path: str) -> Iterator[str]:
     for key in inner(spec, "nodeSelector") or ():
-        if key in _OLD_LABELS:
-            yield f"{path}.nodeSelector[{key}]: {_OLD_LABELS[key]}"
+        if key in OLD_LABELS:
+            yield f"{path}.nodeSelector[{key}]: {OLD_LABELS[key]}"
     nodes = f"{path}.affinity.nodeAffinity"
     for index, term in enumerate(items(inner(spec, "affinity", "nodeAffinity", _NEEDED) or {}, "nodeSelectorTerms")):
-        yield from _node_term(term, f"{nodes}.{_NEEDED}.nodeSelectorTerms[{index}]", checks_values=False)
+        yield from node_term_warnings(term, f"{nodes}.{_NEEDED}.nodeSelectorTerms[{index}]", checks_values=False)
     for index, preference in enumerate(items(inner(spec, "affinity", "nodeAffinity") or {}, _PREFERRED)):
         where = f"{nodes}.{_PREFERRED}[{index}].preference"
-        yield from _node_term(inner(preference, "preference") or {}, where, checks_values=True)
+        yield from node_term_warnings(inner(preference, "preference") or {}, where, checks_values=True)
     for index, constraint in enumerate(items(spec, "topologySpreadConstraints")):
         where, key = f"{path}.topologySpreadConstraints[{index}]", constraint.get("topologyKey", "")
-        if key in _OLD_LABELS:
-            yield f"{where}.topologyKey: {key} is {_OLD_LABELS[key]}"
+        if key in OLD_LABELS:
+            yield f"{where}.topologyKey: {key} is {OLD_LABELS[key]}"
         if constraint.get("labelSelector") is None:
             yield f"{where}.labelSelector: {_NO_SELECTOR}"
     for kind in ("podAffinity", "podAntiAffinity"):
@@ -127,11 +134,12 @@ def _placement(spec: Document, path: str) -> Iterator[str]:
                 yield f"{where}.{_PREFERRED}[{index}].podAffinityTerm.labelSelector: {_NO_SELECTOR}"
 
 
-def _node_term(term: Document, path: str, *, checks_values: bool) -> Iterator[str]:
+def node_term_warnings(term: Document, path: str, *, checks_values: bool) -> Iterator[str]:
+    """What chooses nodes by old labels, or by values that no label has."""
     for index, requirement in enumerate(items(term, "matchExpressions")):
         where, key = f"{path}.matchExpressions[{index}]", requirement.get("key", "")
-        if key in _OLD_LABELS:
-            yield f"{where}.key: {key} is {_OLD_LABELS[key]}"
+        if key in OLD_LABELS:
+            yield f"{where}.key: {key} is {OLD_LABELS[key]}"
         for number, value in enumerate(requirement.get("values") or () if checks_values else ()):
             for problem in label_value_problems(value):
                 yield f"{where}.values[{number}]: {value} is invalid, {problem}"
@@ -165,7 +173,7 @@ def _repeated(spec: Document, path: str) -> Iterator[str]:
         for index, item in enumerate(items(spec, name)):
             value = item.get(field, "")
             if value in seen:
-                yield f'{path}.{name}[{index}].{field}: {what} "{value}"'
+                yield f"{path}.{name}[{index}].{field}: {what} {quoted(value)}"
             seen.add(value)
     for index, secret in enumerate(items(spec, "imagePullSecrets")):
         if not secret.get("name"):
@@ -193,7 +201,7 @@ def _hidden_variables(container: Document, path: str) -> Iterator[str]:
         reference = f"$({name})"
         is_built_on = reference in value and value != reference and variable.get("valueFrom") is None
         if name in seen and not is_built_on:
-            yield f'{path}.env[{index}]: hides previous definition of "{name}", which may be dropped when using apply'
+            yield f"{path}.env[{index}]: hides previous definition of {quoted(name)}, which may be dropped when using apply"
         seen.add(name)
 
 
@@ -254,21 +262,16 @@ def _addresses(spec: Document, path: str) -> Iterator[str]:
     places = [(f"{path}.dnsConfig.nameservers[{index}]", text) for index, text in enumerate(servers)]
     places += [(f"{path}.hostAliases[{index}].ip", text) for index, text in enumerate(aliases)]
     for where, text in places:
-        try:
-            address = ip_address(text)
-        except ValueError:
-            continue
-        if isinstance(address, IPv6Address) and str(address) != text:
-            yield f'{where}: IPv6 address "{text}" should be in RFC 5952 canonical format ("{address}")'
+        yield from address_warnings(text, where)
 
 
 def _path_warnings(volume: Document) -> Iterator[str]:
     """Files of a volume that hide each other."""
     name = volume.get("name", "")
-    for kind, shown in (("configMap", 'ConfigMap "{}"'), ("secret", 'Secret "{}"'), ("downwardAPI", "DownwardAPI")):
+    for kind, shown in (("configMap", "ConfigMap {}"), ("secret", "Secret {}"), ("downwardAPI", "DownwardAPI")):
         source = inner(volume, kind)
         if source is not None:
-            what = shown.format(source.get("name") or source.get("secretName") or "")
+            what = shown.format(quoted(source.get("name") or source.get("secretName") or ""))
             for text in _overlaps([(item.get("path", ""), "") for item in items(source, "items")]):
                 yield f'volume "{name}" ({what}): overlapping paths: {text}'
     paths: list[tuple[str, str]] = []
@@ -284,7 +287,7 @@ def _projected_paths(source: Document) -> list[tuple[str, str]]:
     for kind, shown in (("configMap", "ConfigMap"), ("secret", "Secret"), ("downwardAPI", "DownwardAPI")):
         part = inner(source, kind)
         if part is not None and part.get("items"):
-            what = shown if kind == "downwardAPI" else f'{shown} "{part.get("name", "")}"'
+            what = shown if kind == "downwardAPI" else f"{shown} {quoted(part.get('name', ''))}"
             return [(item.get("path", ""), what) for item in items(part, "items")]
     token, bundle = inner(source, "serviceAccountToken"), inner(source, "clusterTrustBundle")
     if token is not None:
@@ -309,4 +312,4 @@ def _overlaps(paths: Sequence[tuple[str, str]]) -> Iterator[str]:
 
 def _shown(one: tuple[str, str]) -> str:
     path, source = one
-    return f'"{path}" ({source})' if source else f'"{path}"'
+    return f"{quoted(path)} ({source})" if source else quoted(path)

@@ -136,6 +136,11 @@ def budget_causes(document: Document, _: Document | None) -> Iterator[StatusCaus
 
 def priority_causes(document: Document, old: Document | None) -> Iterator[StatusCause]:
     name, value = str(document["metadata"].get("name", "")), document.get("value", 0)
+    if old is not None:
+        if value != old.get("value", 0):
+            yield forbidden_field("value", "may not be changed in an update.")
+        yield from immutable_causes(document, old, "preemptionPolicy")
+        return
     if name.startswith("system-"):
         known, why = _SYSTEM_PRIORITIES.get(name), ""
         if known is None:
@@ -152,9 +157,6 @@ def priority_causes(document: Document, old: Document | None) -> Iterator[Status
         yield required("preemptionPolicy")
     elif policy is not None:
         yield from choice_causes(policy, "preemptionPolicy", ("PreemptLowerPriority", "Never"))
-    if old is not None and value != old.get("value", 0):
-        yield forbidden_field("value", "may not be changed in an update.")
-    yield from immutable_causes(document, old, "preemptionPolicy")
 
 
 # --- RBAC

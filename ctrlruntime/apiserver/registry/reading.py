@@ -32,7 +32,7 @@ def read(resource: Resource, document: Document, options: WriteOptions) -> Docum
     judge_fields(resource, document, [] if options.is_apply else unknown, options)
     if resource.deprecation_warning:
         options.warnings.append(resource.deprecation_warning)
-    options.warnings.extend(drop_repeated_owners(fitted["metadata"]))
+    options.warnings.extend(drop_repeated_owners(fitted["metadata"], is_patch=options.is_patch))
     if not resource.is_custom:
         default(resource.group, resource.kind, fitted)
     return fitted

@@ -30,6 +30,7 @@ _CONTROLLER = User("system:kube-controller-manager", ("system:authenticated",))
 """Who writes through the inside door."""
 Listed: TypeAlias = list[T]
 """`list` inside the class is its method."""
+_COMPONENTS = ("", "componentstatuses")
 
 
 class Registry:
@@ -128,7 +129,9 @@ class Registry:
         """Return the stored record. Raises: NotFound."""
         record = self.store.table(*resource.stored_as).records.get((namespace, name))
         if record is None:
-            raise failures.not_found(resource.plural, resource.group, name)
+            # pkg/registry/core/componentstatus/rest.go names its own resource so.
+            plural = "componentstatus" if resource.stored_as == _COMPONENTS else resource.plural
+            raise failures.not_found(plural, resource.group, name)
         return record
 
     # API: the inside door

@@ -15,7 +15,7 @@ from ctrlruntime import field_errors
 from ctrlruntime.apiserver import failures
 from ctrlruntime.apiserver.storage import Key, Record
 from ctrlruntime.errors import StatusCause
-from ctrlruntime.schema.trees import Document
+from ctrlruntime.schema.trees import Document, copy_tree
 from ctrlruntime.schema.values import address_causes, choice_causes, spec_of
 
 T = TypeVar("T")
@@ -227,6 +227,35 @@ class ServiceAddresses:
         self.network = network
         self._rng = rng or random.Random()  # noqa: S311 - addresses and ports are not secrets
         self._holdings: dict[Key, _Holding] = {}
+
+    def begin(
+        self,
+        document: Document,
+        services: Mapping[Key, Record],
+        last_steps: list[Callable[[], None]],
+        *,
+        old: Document | None = None,
+        dry_run: bool = False,
+    ) -> None:
+        """Allocate before the Service is validated, as upstream, and look again as it is stored. Raises: as `allocate`."""
+        asked = copy_tree(document["spec"])
+        self.allocate(document, services, old=old, dry_run=dry_run)
+
+        def confirm() -> None:
+            if not dry_run and self._is_taken(document, services, old):  # webhooks took their time
+                document["spec"] = asked
+                self.allocate(document, services, old=old)
+
+        last_steps.append(confirm)
+
+    def _is_taken(self, document: Document, services: Mapping[Key, Record], old: Document | None) -> bool:
+        spec, before = document["spec"], spec_of(old)
+        address, ports = spec.get("clusterIP", ""), {*_node_ports(spec)} - {*_node_ports(before)}
+        is_new = address not in {"", "None", before.get("clusterIP")}
+        if not is_new and not ports:
+            return False
+        others = self._others(services, document)
+        return any((is_new and other.address == address) or ports.intersection(other.ports) for other in others)
 
     def allocate(
         self,

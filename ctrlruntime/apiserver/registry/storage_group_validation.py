@@ -9,7 +9,7 @@ from ctrlruntime.apiserver.registry.internal_types import internal
 from ctrlruntime.apiserver.registry.volume_sources import driver_causes
 from ctrlruntime.errors import StatusCause
 from ctrlruntime.field_errors import duplicate, forbidden_field, invalid_value, not_supported, required
-from ctrlruntime.schema.trees import Document
+from ctrlruntime.schema.trees import Document, is_same
 from ctrlruntime.schema.values import (
     IMMUTABLE,
     choice_causes,
@@ -30,7 +30,7 @@ _SHORTEST_TOKEN, _LONGEST_TOKEN = 600, 1 << 32
 def storage_class_causes(document: Document, old: Document | None) -> Iterator[StatusCause]:
     if not document.get("provisioner"):
         yield required("provisioner")
-    elif old is None:
+    else:
         yield from qualified_name_causes(str(document["provisioner"]).lower(), "provisioner")
     for key in document.get("parameters") or ():
         if not key:
@@ -166,9 +166,12 @@ def _driver_spec_causes(document: Document) -> Iterator[StatusCause]:
         yield invalid_value("spec.nodeAllocatableUpdatePeriodSeconds", period, text)
 
 
-def driver_warnings(document: Document) -> Iterator[str]:
-    """A CSIDriver."""
+def driver_warnings(document: Document, old: Document | None) -> Iterator[str]:
+    """A CSIDriver; at an update only when it asks for other tokens."""
     spec = spec_of(document)
-    if spec.get("tokenRequests") and spec.get("serviceAccountTokenInSecrets") is None:
+    requests: list[Document] = spec.get("tokenRequests") or []
+    if old is not None and is_same(requests, spec_of(old).get("tokenRequests") or []):
+        return
+    if requests and spec.get("serviceAccountTokenInSecrets") is None:
         text = "is unset; if supported by this CSI driver, set to true to prevent possible logging of tokens in volume attributes"
         yield f"spec.serviceAccountTokenInSecrets {text}"

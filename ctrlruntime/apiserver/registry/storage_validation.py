@@ -15,9 +15,11 @@ from ctrlruntime.apiserver.go_json import syntax_error
 from ctrlruntime.apiserver.go_values import GO_TYPES, go_name
 from ctrlruntime.apiserver.registry.claim_validation import VOLUME_MODES, mode_causes
 from ctrlruntime.apiserver.registry.internal_types import difference, internal
+from ctrlruntime.apiserver.registry.pem import key_pair_problem
 from ctrlruntime.apiserver.registry.pod_placement import node_selector_causes, toleration_causes
 from ctrlruntime.apiserver.registry.pod_resources import overhead_causes
-from ctrlruntime.apiserver.registry.pod_warnings import source_warnings
+from ctrlruntime.apiserver.registry.pod_warnings import node_term_warnings, source_warnings
+from ctrlruntime.apiserver.registry.trees import inner, items
 from ctrlruntime.apiserver.registry.volume_sources import driver_causes, needs, source_causes
 from ctrlruntime.errors import StatusCause
 from ctrlruntime.field_errors import forbidden_field, invalid_value, not_supported, required, too_long
@@ -50,6 +52,7 @@ _REDACTED: Final = "<secret contents redacted>"
 
 
 def config_map_causes(document: Document, old: Document | None) -> Iterator[StatusCause]:
+    yield from _sealed_causes(document, old, "data", "binaryData")
     data, binary = document.get("data") or {}, document.get("binaryData") or {}
     size = 0
     for key, value in data.items():
@@ -62,10 +65,11 @@ def config_map_causes(document: Document, old: Document | None) -> Iterator[Stat
         size += _decoded_size(value)
     if size > _LARGEST_DATA:
         yield too_long("[]", _LARGEST_DATA)
-    yield from _sealed_causes(document, old, "data", "binaryData")
 
 
 def secret_causes(document: Document, old: Document | None) -> Iterator[StatusCause]:
+    yield from immutable_causes(document, old, "type")
+    yield from _sealed_causes(document, old, "data")
     data: Document = document.get("data") or {}
     for key in data:
         yield from config_key_causes(key, f"data[{key}]")
@@ -88,16 +92,16 @@ def secret_causes(document: Document, old: Document | None) -> Iterator[StatusCa
                 yield required(f"metadata.annotations[{key}]")
         case _:
             pass
-    yield from immutable_causes(document, old, "type")
-    yield from _sealed_causes(document, old, "data")
 
 
-def secret_warnings(document: Document) -> Iterator[str]:
+def secret_warnings(document: Document, _: Document | None) -> Iterator[str]:
     if document.get("type") != "kubernetes.io/tls":
         return
-    data = document.get("data") or {}
-    if "tls.crt" in data and b"-----BEGIN" not in base64.b64decode(data["tls.crt"]):
-        yield "tls: failed to find any PEM data in certificate input"
+    data: Document = document.get("data") or {}
+    certificate, key = (base64.b64decode(data.get(name) or "") for name in ("tls.crt", "tls.key"))
+    problem = key_pair_problem(certificate, key)
+    if problem:
+        yield problem
 
 
 def _json_causes(data: Document, key: str) -> Iterator[StatusCause]:
@@ -135,18 +139,45 @@ def _sealed_causes(document: Document, old: Document | None, *names: str) -> Ite
 # --- storage
 
 
-def volume_warnings(document: Document) -> Iterator[str]:
+_MOUNT_OPTIONS: Final = "volume.beta.kubernetes.io/mount-options"
+_OLD_ANNOTATIONS: Final = {
+    "volume.beta.kubernetes.io/storage-class": 'deprecated since v1.8; use "storageClassName" attribute instead',
+    _MOUNT_OPTIONS: 'deprecated since v1.31; use "mountOptions" attribute instead',
+}
+
+
+def volume_warnings(document: Document, _: Document | None) -> Iterator[str]:
+    """A PersistentVolume (pkg/api/persistentvolume/util.go)."""
+    annotations: Document = document["metadata"].get("annotations") or {}
+    for key, text in _OLD_ANNOTATIONS.items():
+        if key in annotations:
+            yield f"metadata.annotations[{key}]: {text}"
+    nodes = inner(spec_of(document), "nodeAffinity", "required") or {}
+    for index, term in enumerate(items(nodes, "nodeSelectorTerms")):
+        path = f"spec.nodeAffinity.required.nodeSelectorTerms[{index}]"
+        yield from node_term_warnings(term, path, checks_values=False)
     if spec_of(document).get("persistentVolumeReclaimPolicy") == "Recycle":
         text = "The Recycle reclaim policy is deprecated. Instead, the recommended approach is to use dynamic provisioning."
         yield f"spec.persistentVolumeReclaimPolicy: {text}"
-    silent = {"flocker", "quobyte"}  # upstream's list for volumes lacks them (pkg/api/persistentvolume/util.go)
+    silent = {"flocker", "quobyte"}  # upstream's list for volumes lacks them
     sources = {name: source for name, source in spec_of(document).items() if name not in silent}
     yield from source_warnings(sources, "spec")
 
 
 def volume_causes(document: Document, old: Document | None) -> Iterator[StatusCause]:
-    """A PersistentVolume."""
+    """A PersistentVolume; an update is looked at twice (ValidateUpdate in pkg/registry/core/persistentvolume/strategy.go)."""
     spec = spec_of(document)
+    yield from _volume_causes(spec)
+    sources = {name for name in _VOLUME_PLUGINS if spec.get(name) is not None}
+    if _MOUNT_OPTIONS in (document["metadata"].get("annotations") or {}) and not _MOUNTED & sources:
+        text = "may not specify mount options for this volume type"
+        yield forbidden_field(f"metadata.annotations.{_MOUNT_OPTIONS}", text)
+    if old is not None:
+        yield from _volume_causes(spec)
+        yield from _volume_update_causes(spec, spec_of(old))
+
+
+def _volume_causes(spec: Document) -> Iterator[StatusCause]:
     sources = [name for name in _VOLUME_PLUGINS if spec.get(name) is not None]
     modes, capacity = spec.get("accessModes") or (), spec.get("capacity") or {}
     if not modes:
@@ -190,8 +221,26 @@ def volume_causes(document: Document, old: Document | None) -> Iterator[StatusCa
         yield from subdomain_causes(spec["storageClassName"], "spec.storageClassName")
     if spec.get("volumeMode") is not None:
         yield from choice_causes(spec["volumeMode"], "spec.volumeMode", VOLUME_MODES)
-    if old is not None:
-        yield from _volume_update_causes(spec, spec_of(old))
+
+
+_MOUNTED: Final = frozenset(
+    {
+        "awsElasticBlockStore",
+        "azureDisk",
+        "azureFile",
+        "cephfs",
+        "cinder",
+        "gcePersistentDisk",
+        "glusterfs",
+        "iscsi",
+        "nfs",
+        "photonPersistentDisk",
+        "quobyte",
+        "rbd",
+        "vsphereVolume",
+    }
+)
+"""Volumes that may have the annotation with mount options (pkg/volume/validation/pv_validation.go)."""
 
 
 def _volume_update_causes(spec: Document, before: Document) -> Iterator[StatusCause]:

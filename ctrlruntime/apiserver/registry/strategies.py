@@ -150,7 +150,7 @@ _STRATEGIES: Mapping[tuple[str, str], Strategy] = {
         needs_version=True, answers_with_object=True, status_keeps=METADATA
     ),
     ("apiregistration.k8s.io", "apiservices"): Strategy(status_keeps=METADATA),
-    ("resource.k8s.io", "resourceclaims"): _ANSWERS,
+    ("resource.k8s.io", "resourceclaims"): Strategy(answers_with_object=True, status_keeps=METADATA),
     ("resource.k8s.io", "resourceclaimtemplates"): _ANSWERS,
     ("resource.k8s.io", "deviceclasses"): _ANSWERS_AND_COUNTS,
     ("resource.k8s.io", "resourceslices"): _ANSWERS_AND_COUNTS,

@@ -16,6 +16,7 @@ from ctrlruntime.apiserver.registry import signing_requests
 from ctrlruntime.apiserver.registry.assignment import assign
 from ctrlruntime.apiserver.registry.deletion import ends_deletion
 from ctrlruntime.apiserver.registry.extensions import WriteExtensions
+from ctrlruntime.apiserver.registry.metadata_rules import repeated_identity
 from ctrlruntime.apiserver.registry.object_validation import validate_object
 from ctrlruntime.apiserver.registry.preparation import bump_generation, prepare_update, restore_defaults
 from ctrlruntime.apiserver.registry.reading import check_name, read, set_namespace
@@ -83,6 +84,9 @@ class Update:
         hook.prepare(document, old)
         if not resource.is_custom and not pending.subresource:
             assign(resource.group, resource.kind, document, self._api, self._extensions.plugins, old=old)
+        if resource.stored_as == SERVICES and not pending.subresource:
+            addresses, is_dry = self._extensions.addresses, pending.options.dry_run
+            addresses.begin(document, pending.table.records, pending.last_steps, old=old, dry_run=is_dry)
         bump_generation(resource, pending.strategy, document, old, pending.subresource)
         if pending.record is not None and not document["metadata"].get("resourceVersion"):
             document["metadata"]["resourceVersion"] = str(pending.record.revision)  # validating webhooks see it
@@ -94,8 +98,6 @@ class Update:
         record, old = pending.record, pending.old
         assert record is not None
         assert old is not None
-        if resource.stored_as == SERVICES and not pending.subresource:
-            self._extensions.addresses.allocate(document, pending.table.records, old=old, dry_run=options.dry_run)
         document["metadata"]["resourceVersion"] = str(record.revision)
         if resource.is_custom:
             settle_numbers(document)
@@ -177,6 +179,7 @@ def _check_identity(pending: Pending, old: Document) -> None:
     causes = identity_causes(pending.document["metadata"], old["metadata"])
     if causes:
         resource = pending.resource
+        causes *= repeated_identity(resource, pending.subresource)
         raise failures.invalid(resource.kind, resource.stored_as[0], old["metadata"]["name"], causes)
 
 

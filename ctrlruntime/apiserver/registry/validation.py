@@ -29,19 +29,15 @@ from ctrlruntime.apiserver.registry.autoscaler_validation import autoscaler_caus
 from ctrlruntime.apiserver.registry.conversions import CONVERSIONS
 from ctrlruntime.apiserver.registry.job_status import job_status_causes
 from ctrlruntime.apiserver.registry.pod_status import pod_status_causes
-from ctrlruntime.apiserver.registry.pod_warnings import claim_spec_warnings, pod_warnings, template_warnings
-from ctrlruntime.apiserver.registry.trees import inner
 from ctrlruntime.apiserver.registry.webhook_validation import webhook_causes
 from ctrlruntime.apiserver.registry.workload_status import status_rule
 from ctrlruntime.errors import StatusCause
 from ctrlruntime.field_errors import invalid_value
 from ctrlruntime.schema.trees import Document
-from ctrlruntime.schema.values import key_problems, label_problems, spec_of, without
+from ctrlruntime.schema.values import key_problems, spec_of
 
 _Rule: TypeAlias = Callable[[Document, Document | None], Iterator[StatusCause]]
-_Warning: TypeAlias = Callable[[Document], Iterator[str]]
 _STANDARD_FINALIZERS: Final = frozenset({"kubernetes", "orphan", "foregroundDeletion"})
-_WARNS_AT_EACH_UPDATE: Final = frozenset({"Node", "PersistentVolume", "PersistentVolumeClaim", "Secret", "Service"})
 _ADMISSION: Final = "admissionregistration.k8s.io"
 _CERTIFICATES: Final = "certificates.k8s.io"
 _FLOWCONTROL: Final = "flowcontrol.apiserver.k8s.io"
@@ -58,63 +54,6 @@ def validate(
     rules, name = (_STATUS_RULES, f"{kind}/{subresource}") if subresource else (_RULES, kind)
     rule = rules.get((group, name))
     return list(rule(document, old)) if rule is not None else []
-
-
-def warnings(group: str, kind: str, document: Document, old: Document | None, subresource: str = "") -> list[str]:
-    """Return what the server warns about although it stores the object."""
-    rule = _WARNINGS.get((group, kind))
-    if rule is None or subresource:
-        return []
-    # People hardly change Pods themselves (WarningsOnUpdate in pkg/registry/core/pod/strategy.go).
-    if old is not None and kind not in _WARNS_AT_EACH_UPDATE and (kind == "Pod" or _desired(old) == _desired(document)):
-        return []
-    return list(rule(document))
-
-
-def _desired(document: Document) -> Document:
-    return without(document, ("metadata", "status"))
-
-
-def _template_warnings(*path: str, names_pods: bool = True) -> _Warning:
-    """Return the rule of a kind whose template is at a path."""
-
-    def rule(document: Document) -> Iterator[str]:
-        if names_pods:
-            yield from _name_warnings(document)
-        yield from template_warnings(inner(document, *path), ".".join(path))
-
-    return rule
-
-
-_set_template_warnings: Final = _template_warnings("spec", "template", names_pods=False)
-
-
-def _stateful_set_warnings(document: Document) -> Iterator[str]:
-    yield from _set_template_warnings(document)
-    for index, claim in enumerate(spec_of(document).get("volumeClaimTemplates") or ()):
-        yield from claim_spec_warnings(spec_of(claim), f"spec.volumeClaimTemplates[{index}]")
-    if (spec_of(document).get("revisionHistoryLimit") or 0) < 0:
-        text = "a negative value retains all historical revisions; a value >= 0 is recommended"
-        yield f"spec.revisionHistoryLimit: {text}"
-
-
-def _job_warnings(*path: str) -> _Warning:
-    """Return the rule of a kind whose Job is at a path."""
-
-    def rule(document: Document) -> Iterator[str]:
-        yield from _name_warnings(document)
-        yield from jobs.job_spec_warnings(inner(document, *path) or {}, ".".join(path))
-        yield from template_warnings(inner(document, *path, "template"), ".".join((*path, "template")))
-
-    return rule
-
-
-def _name_warnings(document: Document) -> Iterator[str]:
-    """The names of what makes Pods become host names."""
-    problems = label_problems(str(document["metadata"].get("name", "")))
-    if problems:
-        why = "which can result in surprising behavior; a DNS label is recommended"
-        yield f"metadata.name: this is used in Pod names and hostnames, {why}: [{', '.join(problems)}]"
 
 
 def _core_event(document: Document, old: Document | None) -> Iterator[StatusCause]:
@@ -213,24 +152,4 @@ _STATUS_RULES: Final[Mapping[tuple[str, str], _Rule]] = {
     (_ADMISSION, "ValidatingAdmissionPolicy/status"): admission_policies.validating_policy_status_causes,
     (_CERTIFICATES, "CertificateSigningRequest/approval"): signing_requests.approval_causes,
     (_CERTIFICATES, "CertificateSigningRequest/status"): signing_requests.status_causes,
-}
-_WARNINGS: Final[Mapping[tuple[str, str], _Warning]] = {
-    ("", "Node"): nodes.node_warnings,
-    ("", "PersistentVolume"): storage.volume_warnings,
-    ("", "PersistentVolumeClaim"): claims.claim_warnings,
-    ("", "Pod"): pod_warnings,
-    ("", "Secret"): storage.secret_warnings,
-    ("", "Service"): network.service_warnings,
-    ("", "PodTemplate"): _template_warnings("template", names_pods=False),
-    ("", "ReplicationController"): _template_warnings("spec", "template"),
-    ("apps", "DaemonSet"): _template_warnings("spec", "template", names_pods=False),
-    ("apps", "Deployment"): _template_warnings("spec", "template"),
-    ("apps", "ReplicaSet"): _template_warnings("spec", "template"),
-    ("apps", "StatefulSet"): _stateful_set_warnings,
-    ("batch", "CronJob"): _job_warnings("spec", "jobTemplate", "spec"),
-    ("batch", "Job"): _job_warnings("spec"),
-    ("discovery.k8s.io", "EndpointSlice"): network.endpoint_slice_warnings,
-    ("networking.k8s.io", "Ingress"): network.ingress_warnings,
-    ("networking.k8s.io", "NetworkPolicy"): network.network_policy_warnings,
-    ("storage.k8s.io", "CSIDriver"): storage_group.driver_warnings,
 }

@@ -9,7 +9,7 @@ from ctrlruntime.apiserver.registry.claim_validation import claim_spec_causes
 from ctrlruntime.apiserver.registry.trees import items
 from ctrlruntime.apiserver.registry.volume_sources import needs, source_causes
 from ctrlruntime.errors import StatusCause
-from ctrlruntime.field_errors import forbidden_field, invalid_value, not_supported, required, shown
+from ctrlruntime.field_errors import duplicate, forbidden_field, invalid_value, not_supported, required, shown
 from ctrlruntime.schema.quantity import canonical, parse
 from ctrlruntime.schema.trees import Document
 from ctrlruntime.schema.values import (
@@ -22,6 +22,7 @@ from ctrlruntime.schema.values import (
     qualified_name_causes,
     relative_path_causes,
     subdomain_causes,
+    subdomain_problems,
 )
 
 _ENV_FIELDS: Final = (
@@ -60,14 +61,63 @@ _LONGEST_TOKEN: Final = 2**32
 _MODE: Final = "must be a number between 0 and 0777 (octal), both inclusive"
 
 
+_SOURCES: Final = (
+    "emptyDir", "hostPath", "gitRepo", "gcePersistentDisk", "awsElasticBlockStore", "secret", "nfs", "iscsi", "glusterfs",
+    "flocker", "persistentVolumeClaim", "rbd", "cinder", "cephfs", "quobyte", "downwardAPI", "fc", "flexVolume", "configMap",
+    "azureFile", "vsphereVolume", "photonPersistentDisk", "portworxVolume", "azureDisk", "storageos", "projected", "scaleIO",
+    "csi", "ephemeral", "image",
+)  # fmt: skip
+"""The sources of a volume in the order in which upstream looks at them (validateVolumeSource)."""
+_SHOWN_AS: Final = {"cephfs": "cephFS", "downwardAPI": "downwarAPI"}
+
+
+def volumes_causes(volumes: Sequence[Document], path: str, pod_name: str) -> Iterator[StatusCause | Document]:
+    """Yield what is wrong with the volumes of a Pod, and the volumes that are right: no other can be mounted.
+
+    `pod_name` is empty for a template; with it the names of the claims that the Pod brings are known.
+    """
+    names: set[str] = set()
+    brought = {f"{pod_name}-{volume.get('name', '')}" for volume in volumes if pod_name and "ephemeral" in volume}
+    for index, volume in enumerate(volumes):
+        where, name = f"{path}[{index}]", volume.get("name") or ""
+        found = [*volume_causes(volume, where)]
+        if pod_name and name and _source_of(volume) == "ephemeral":
+            claim = f"{pod_name}-{name}"
+            found += [
+                invalid_value(f"{where}.name", name, f'PVC name "{claim}": {problem}')
+                for problem in subdomain_problems(claim)
+            ]
+        found += [*label_causes(name, f"{where}.name")] if name else [required(f"{where}.name")]
+        if name in names:
+            found.append(duplicate(f"{where}.name", name))
+        if found:
+            yield from found
+        else:
+            names.add(name)
+            yield volume
+        used = (volume.get("persistentVolumeClaim") or {}).get("claimName")
+        if used in brought:
+            text = "must not reference a PVC that gets created for an ephemeral volume"
+            yield invalid_value(f"{where}.persistentVolumeClaim.claimName", used, text)
+
+
+def _source_of(volume: Document) -> str:
+    return next((name for name in _SOURCES if isinstance(volume.get(name), dict)), "")
+
+
 def volume_causes(volume: Document, path: str) -> Iterator[StatusCause]:
-    sources = [name for name, value in volume.items() if isinstance(value, dict)]
-    for name in sources[1:]:
-        yield forbidden_field(f"{path}.{name}", "may not specify more than 1 volume type")
-    if not sources:
+    """What is wrong with the source of a volume."""
+    kind = _source_of(volume)
+    if not kind:
         return
-    kind = sources[0]
-    source, where = volume[kind], f"{path}.{kind}"
+    yield from _source_causes(kind, volume[kind], f"{path}.{kind}")
+    for name in _SOURCES[_SOURCES.index(kind) + 1 :]:
+        if isinstance(volume.get(name), dict):
+            shown_as = _SHOWN_AS.get(name, name)
+            yield forbidden_field(f"{path}.{shown_as}", "may not specify more than 1 volume type")
+
+
+def _source_causes(kind: str, source: Document, where: str) -> Iterator[StatusCause]:
     yield from source_causes(kind, source, where)
     match kind:
         case "configMap" | "secret":
@@ -179,11 +229,6 @@ def mount_causes(container: Document, path: str, spec: Document) -> Iterator[Sta
     path = f"{path}.volumeMounts"
     for index, mount in enumerate(items(container, "volumeMounts")):
         where, name, target = f"{path}[{index}]", str(mount.get("name") or ""), str(mount.get("mountPath") or "")
-        if name in names:
-            yield invalid_value(f"{where}.name", name, "must not already exist in volumeDevices")
-        if target in paths:
-            yield invalid_value(f"{where}.mountPath", target, "must not already exist as a path in volumeDevices")
-        yield from _propagation_causes(mount, container, path)
         if not name:
             yield required(f"{where}.name")
         if name not in volumes:
@@ -193,6 +238,10 @@ def mount_causes(container: Document, path: str, spec: Document) -> Iterator[Sta
         if target in seen:
             yield invalid_value(f"{where}.mountPath", target, "must be unique")
         seen.add(target)
+        if name in names:
+            yield invalid_value(f"{where}.name", name, "must not already exist in volumeDevices")
+        if target in paths:
+            yield invalid_value(f"{where}.mountPath", target, "must not already exist as a path in volumeDevices")
         if mount.get("subPath"):
             yield from relative_path_causes(str(mount["subPath"]), f"{path}.subPath")
         if mount.get("subPathExpr"):
@@ -200,6 +249,7 @@ def mount_causes(container: Document, path: str, spec: Document) -> Iterator[Sta
                 text = "subPathExpr and subPath are mutually exclusive"
                 yield invalid_value(f"{where}.subPathExpr", mount["subPathExpr"], text)
             yield from relative_path_causes(str(mount["subPathExpr"]), f"{path}.subPathExpr")
+        yield from _propagation_causes(mount, container, path)
 
 
 def _propagation_causes(mount: Document, container: Document, path: str) -> Iterator[StatusCause]:

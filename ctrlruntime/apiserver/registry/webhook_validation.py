@@ -123,7 +123,8 @@ def _resource_causes(resources: list[str], path: str) -> Iterator[StatusCause]:
                     yield invalid_value(f"{path}[{index}]", resource, text)
     if "*/*" in resources and len(resources) > 1:
         yield invalid_value(path, resources, "if '*/*' is present, must not specify other resources")
-    elif "*" in resources and any("/" not in resource and resource != "*" for resource in resources):
+    whole = [resource for resource in resources if resource and "/" not in resource]
+    if "*" in whole and whole[-1] != "*":  # upstream remembers the last one
         text = "if '*' is present, must not specify other resources without subresources"
         yield invalid_value(path, resources, text)
 

@@ -108,9 +108,9 @@ def stateful_set_causes(document: Document, old: Document | None) -> Iterator[St
             yield from choice_causes(value, path, ("Retain", "Delete"))
     yield from not_negative(spec, "spec", "replicas", "minReadySeconds")
     yield from not_negative(spec.get("ordinals") or {}, "spec.ordinals", "start")
-    for index, claim in enumerate(spec.get("volumeClaimTemplates") or ()):
+    for index, claim in enumerate(spec.get("volumeClaimTemplates") or () if old is None else ()):  # they never change
         yield from claim_spec_causes(spec_of(claim), f"spec.volumeClaimTemplates[{index}].spec")
-    if spec.get("serviceName"):
+    if spec.get("serviceName") and old is None:
         yield from label_causes(spec["serviceName"], "spec.serviceName")
     # What was stored before templates were looked at may stay as it is (ValidateStatefulSetUpdate in pkg/apis/apps/validation).
     is_checked = old is None or not any(pod_spec_causes(_as_created(spec_of(old)), ""))
@@ -147,8 +147,10 @@ def daemon_set_causes(document: Document, old: Document | None) -> Iterator[Stat
     spec = spec_of(document)
     count = int(document["metadata"]["annotations"][TEMPLATE_GENERATION])
     if count < 0:
-        for problem in ("must not be decremented", "must be greater than or equal to 0"):
-            yield invalid_value("spec.templateGeneration", count, problem)
+        yield invalid_value("spec.templateGeneration", count, "must not be decremented")
+    yield from immutable_causes(document, old, "spec.selector")
+    if count < 0:
+        yield invalid_value("spec.templateGeneration", count, "must be greater than or equal to 0")
     selector = spec.get("selector")
     yield from selector_causes(selector, "spec.selector")
     labels = template_labels(spec)
@@ -160,7 +162,6 @@ def daemon_set_causes(document: Document, old: Document | None) -> Iterator[Stat
     yield from not_negative(spec, "spec", "minReadySeconds")
     yield from _daemon_strategy_causes(spec.get("updateStrategy") or {})
     yield from not_negative(spec, "spec", "revisionHistoryLimit")
-    yield from immutable_causes(document, old, "spec.selector")
 
 
 def _daemon_strategy_causes(strategy: Document) -> Iterator[StatusCause]:

@@ -3,7 +3,7 @@
 //
 // For each type: its fields in order, each [printed name, name in the served version, type, omitempty].
 // An empty name is an embedded struct; a field that the served version lacks has its own name in camel case.
-// Types: s string, i int, b bool, q Quantity, x IntOrString, ~ printed as it is served; *T pointer, []T list, {}T map.
+// Types: s string, i number, b bool, q Quantity, x IntOrString, ~ printed as it is served; *T pointer, []T list, {}T map.
 package main
 
 import (
@@ -21,6 +21,8 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/kubernetes/pkg/apis/apps"
@@ -59,6 +61,7 @@ var roots = [][2]any{
 	{rbac.RoleRef{}, rbacv1.RoleRef{}},
 	{storage.VolumeAttachmentSpec{}, storagev1.VolumeAttachmentSpec{}},
 	{resourceapi.ResourceClaimTemplateSpec{}, resourcev1.ResourceClaimTemplateSpec{}},
+	{apiextensions.CustomResourceDefinitionVersion{}, apiextensionsv1.CustomResourceDefinitionVersion{}},
 }
 
 var types = map[string][][4]any{}
@@ -80,7 +83,7 @@ func name(internal reflect.Type) string {
 }
 
 func isInternal(t reflect.Type) bool {
-	return strings.HasPrefix(t.PkgPath(), "k8s.io/kubernetes/pkg/apis/")
+	return strings.HasPrefix(t.PkgPath(), "k8s.io/kubernetes/pkg/apis/") || strings.HasSuffix(t.PkgPath(), "/apis/apiextensions")
 }
 
 // describe returns the type of a field, and notes the structs in it.
@@ -99,8 +102,10 @@ func describe(internal, served reflect.Type) string {
 		return "s"
 	case reflect.Bool:
 		return "b"
-	case reflect.Int, reflect.Int32, reflect.Int64:
+	case reflect.Int, reflect.Int32, reflect.Int64, reflect.Float64:
 		return "i"
+	case reflect.Interface:
+		return "*~"
 	case reflect.Pointer, reflect.Slice, reflect.Map:
 		if internal.Kind() == reflect.Slice && internal.Elem().Kind() == reflect.Uint8 {
 			return "*~"
@@ -135,7 +140,7 @@ func describe(internal, served reflect.Type) string {
 }
 
 func fields(internal, served reflect.Type) [][4]any {
-	var found [][4]any
+	found := [][4]any{}
 	for _, field := range reflect.VisibleFields(internal) {
 		if len(field.Index) > 1 || !field.IsExported() {
 			continue
@@ -160,6 +165,9 @@ func fields(internal, served reflect.Type) [][4]any {
 			} else if isEmbedded {
 				external, inner = "", served
 			}
+		}
+		if external == "" && !isEmbedded {
+			external = field.Name
 		}
 		found = append(found, [4]any{printed, external, describe(field.Type, inner), strings.Contains(options, "omitempty")})
 	}
