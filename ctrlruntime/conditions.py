@@ -11,6 +11,7 @@ from typing import Any, Final, Literal, Protocol, TypeAlias, TypeVar
 
 from ctrlruntime.api.meta.v1 import Condition
 from ctrlruntime.field import Time
+from ctrlruntime.name_rules import QUALIFIED_NAME, SUBDOMAIN
 
 __all__ = [
     "NAME",
@@ -41,10 +42,7 @@ C = TypeVar("C", bound=AnyCondition)
 
 NAME: Final[Mapping[str, Any]] = {
     "maxLength": 316,
-    "pattern": (
-        r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?"
-        r"(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])$"
-    ),
+    "pattern": f"^({SUBDOMAIN}/)?({QUALIFIED_NAME})$",
 }
 """The schema of a name like `Ready` or `example.com/Ready`."""
 

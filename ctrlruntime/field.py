@@ -1,7 +1,7 @@
 """The scalar types of the Kubernetes API: Quantity, IntOrString, Time, MicroTime and Duration.
 
 Their values are immutable, hashable, and compared by meaning. A value that was read keeps its text and writes it again, so that reading and
-writing an object changes nothing. `text` is always the text in JSON. This module uses only pydantic; models use the classes as annotations.
+writing an object changes nothing. `text` is always the text in JSON. This module uses pydantic; models use the classes as annotations.
 """
 
 from __future__ import annotations
@@ -10,30 +10,18 @@ import functools
 import re
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta, tzinfo
-from decimal import MAX_EMAX, MAX_PREC, MIN_EMIN, ROUND_UP, Context, Decimal
-from typing import Annotated, Any, Final, Literal, Self, TypeAlias
+from decimal import ROUND_UP, Decimal
+from typing import Annotated, Any, Final, Self, TypeAlias
 
 from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, core_schema
 from typing_extensions import override
 
+from ctrlruntime import quantities
+from ctrlruntime.quantities import QuantityFormat
+
 __all__ = ["Duration", "IntOrString", "IntOrStringMarker", "MicroTime", "Quantity", "Time"]
-
-QuantityFormat: TypeAlias = Literal["DecimalSI", "BinarySI", "DecimalExponent"]
-
-_QUANTITY = re.compile(r"([+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+))([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]+)?")
-_DECIMAL_EXPONENTS: Final = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
-_DECIMAL_SUFFIXES: Final = {exponent: suffix for suffix, exponent in _DECIMAL_EXPONENTS.items()}
-_BINARY_SUFFIXES: Final = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
-_EXACT: Final = Context(prec=MAX_PREC, Emax=MAX_EMAX, Emin=MIN_EMIN)
-# Kubernetes keeps no fraction under a nano, and rounds it away from zero; an amount with a binary suffix is capped (ParseQuantity in
-# k8s.io/apimachinery/pkg/api/resource/quantity.go).
-_NANO: Final = Decimal("1e-9")
-_LARGEST_BINARY: Final = Decimal(2**63 - 1)
-# Go itself does not come to an end with exponents of ten digits.
-_LARGEST_EXPONENT: Final = 9_999
-
 
 # Objects say the same over and over: the same requests and limits, and the moment of its creation each time an object is read.
 _REMEMBERED: Final = 4096
@@ -82,10 +70,10 @@ class Quantity:
         if isinstance(value, Quantity):
             value = value.text
         if isinstance(value, Decimal):
-            self._text = _canonical(_rounded(value), "DecimalSI")
+            self._text = quantities.written(quantities.rounded(value), "DecimalSI")
             return
         self._text = text = value.strip() if isinstance(value, str) else str(value)
-        if isinstance(value, bool) or _QUANTITY.fullmatch(text) is None:
+        if isinstance(value, bool) or not quantities.is_quantity(text):
             raise ValueError(
                 f"{value!r} is not a quantity: write a number with a suffix such as 100m, 2, 1.5Gi, 10k or 1e3"
             )
@@ -93,7 +81,7 @@ class Quantity:
     @classmethod
     def of(cls, amount: Decimal | int, format: QuantityFormat = "DecimalSI") -> Quantity:
         """Return the quantity of an exact amount, with the suffixes of `format`."""
-        return cls(_canonical(_rounded(Decimal(amount)), format))
+        return cls(quantities.written(quantities.rounded(Decimal(amount)), format))
 
     @property
     def text(self) -> str:
@@ -122,31 +110,19 @@ class Quantity:
         return self._amount
 
     def _parse(self) -> None:
-        match = _QUANTITY.fullmatch(self._text)
-        assert match is not None
-        number, suffix = Decimal(match[1]), match[2] or ""
-        if suffix.endswith("i"):
-            amount = _rounded(_EXACT.multiply(number, Decimal(1024 ** _BINARY_SUFFIXES.index(suffix))))
-            self._amount = max(-_LARGEST_BINARY, min(_LARGEST_BINARY, amount))
-            self._format = "BinarySI" if not amount or abs(amount) >= 1 else "DecimalSI"
-        elif suffix[:1] in {"e", "E"} and suffix != "E":
-            self._format = "DecimalExponent"
-            self._amount = _rounded(_EXACT.scaleb(number, _exponent(suffix[1:])))
-        else:
-            self._format = "DecimalSI"
-            self._amount = _rounded(_EXACT.scaleb(number, _DECIMAL_EXPONENTS[suffix]))
+        self._amount, self._format = quantities.read(self._text)
 
     def canonical(self) -> str:
         """Return the form that the API server writes.
 
         It has no fraction and the largest possible suffix of the same family.
         """
-        return _canonical(self.amount, self.format)
+        return quantities.written(self.amount, self.format)
 
     @property
     def milli(self) -> int:
         """The amount in thousandths, rounded away from zero (CPU in millicores)."""
-        return int(_EXACT.scaleb(self.amount, 3).to_integral_value(ROUND_UP))
+        return int(quantities.EXACT.scaleb(self.amount, 3).to_integral_value(ROUND_UP))
 
     def __int__(self) -> int:
         """Return the amount in units, rounded away from zero, as Kubernetes does."""
@@ -166,7 +142,7 @@ class Quantity:
         amount = _amount_of(other)
         if amount is None:
             return NotImplemented
-        return Quantity.of(_EXACT.add(self.amount, amount), self._format_beside(other))
+        return Quantity.of(quantities.EXACT.add(self.amount, amount), self._format_beside(other))
 
     __radd__ = __add__
 
@@ -174,16 +150,20 @@ class Quantity:
         amount = _amount_of(other)
         if amount is None:
             return NotImplemented
-        return Quantity.of(_EXACT.subtract(self.amount, amount), self._format_beside(other))
+        return Quantity.of(quantities.EXACT.subtract(self.amount, amount), self._format_beside(other))
 
     def __rsub__(self, other: Decimal | int) -> Quantity:
         amount = _amount_of(other)
-        return NotImplemented if amount is None else Quantity.of(_EXACT.subtract(amount, self.amount), self.format)
+        return (
+            NotImplemented
+            if amount is None
+            else Quantity.of(quantities.EXACT.subtract(amount, self.amount), self.format)
+        )
 
     def __mul__(self, factor: Decimal | int) -> Quantity:
         if isinstance(factor, Quantity) or (amount := _amount_of(factor)) is None:
             return NotImplemented
-        return Quantity.of(_EXACT.multiply(self.amount, amount), self.format)
+        return Quantity.of(quantities.EXACT.multiply(self.amount, amount), self.format)
 
     __rmul__ = __mul__
 
@@ -268,46 +248,6 @@ def _amount_of(value: object) -> Decimal | None:
     if isinstance(value, Decimal):
         return value
     return Decimal(value) if isinstance(value, int) else None
-
-
-def _exponent(text: str) -> int:
-    """Return the exponent, no further from zero than the largest."""
-    digits = text.lstrip("+-").lstrip("0")
-    size = int(digits or "0") if len(digits) <= len(str(_LARGEST_EXPONENT)) else _LARGEST_EXPONENT
-    return min(size, _LARGEST_EXPONENT) * (-1 if text.startswith("-") else 1)
-
-
-def _rounded(amount: Decimal) -> Decimal:
-    if not amount.is_finite():
-        raise ValueError(f"{amount} is not a quantity")
-    return (
-        amount if int(amount.as_tuple().exponent) >= -9 else amount.quantize(_NANO, rounding=ROUND_UP, context=_EXACT)
-    )
-
-
-def _canonical(amount: Decimal, format: QuantityFormat) -> str:
-    """The rules of Quantity.CanonicalizeBytes in k8s.io/apimachinery/pkg/api/resource/quantity.go.
-
-    In one thing Go is not followed: it writes an even 1000E as `1`, without any suffix.
-    """
-    if not amount:
-        return "0"
-    if format == "BinarySI" and abs(amount) >= 1024 and amount == amount.to_integral_value():
-        number, power = int(amount), 0
-        while number % 1024 == 0 and power < len(_BINARY_SUFFIXES) - 1:
-            number, power = number // 1024, power + 1
-        return f"{number}{_BINARY_SUFFIXES[power]}"
-    sign, digits, size = amount.as_tuple()
-    assert isinstance(size, int)
-    text = "".join(map(str, digits)).lstrip("0")
-    size += len(text) - len(text := text.rstrip("0"))
-    exponent = size // 3 * 3  # the zeros that are left over stand in the number
-    if format != "DecimalExponent":
-        exponent = min(exponent, 18)
-    whole = f"{'-' if sign else ''}{text}{'0' * (size - exponent)}"
-    if format == "DecimalExponent":
-        return f"{whole}e{exponent}" if exponent else whole
-    return f"{whole}{_DECIMAL_SUFFIXES[exponent]}"
 
 
 class IntOrStringMarker:
@@ -553,7 +493,7 @@ class Duration(timedelta):
             raise ValueError(f"{text!r} is not a duration: write numbers with units such as 30s, 1h15m or 250ms")
         micros = Decimal(0)
         for number, unit in _DURATION_PART.findall(body):
-            micros = _EXACT.add(micros, _EXACT.multiply(Decimal(number), _UNIT_MICROSECONDS[unit]))
+            micros = quantities.EXACT.add(micros, quantities.EXACT.multiply(Decimal(number), _UNIT_MICROSECONDS[unit]))
         whole = _LONGEST if micros > _LONGEST else int(micros)
         length = cls(microseconds=-whole if text[0] == "-" else whole)
         length._text = text

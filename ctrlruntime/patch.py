@@ -1,20 +1,22 @@
 """JSON Patch (RFC 6902) and JSON Merge Patch (RFC 7386): apply and create.
 
 Pure functions without I/O. Inputs are never changed. Results may share unchanged parts with them, so treat a result as read-only or copy
-it. The client sends the result of `create_*`; the embedded API server uses `apply_*`.
+it. The client sends the result of `create_*`. `apply_*` do what kube-apiserver does (evanphx/json-patch), with its messages; the embedded
+API server uses them.
 """
 
 from __future__ import annotations
 
-import copy
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from ctrlruntime.errors import PatchError
 
 JSON: TypeAlias = Any
 Operation: TypeAlias = Mapping[str, Any]
+_Container: TypeAlias = "dict[str, Any] | list[Any]"
+_MISSING = "missing value"
 
 
 def apply_merge_patch(document: JSON, patch: JSON) -> JSON:
@@ -61,26 +63,39 @@ def create_merge_patch(old: JSON, new: JSON) -> JSON:
     return patch
 
 
+class FailedTestError(PatchError):
+    """A `test` operation that found another value."""
+
+
 def apply_json_patch(document: JSON, operations: Sequence[Operation], *, copy_limit: int | None = None) -> JSON:
-    """Return the document with the operations applied in order.
+    """Return the document with the operations applied in order, as the API server applies them.
+
+    It is laxer than RFC 6902: a replace adds a missing key, a missing value is a null, a copy of nothing is a null, and negative indexes
+    count from the end. Numbers are compared as they are written: 1.0 is not 1.
 
     Args:
         document: the document, which does not change.
         operations: the decoded patch.
-        copy_limit: characters of JSON that `copy` operations may add in total, because each can double a document; None: no limit.
+        copy_limit: bytes of JSON that `copy` operations may add in total, because each can double a document; None: no limit.
 
     Raises:
-        PatchError: an operation is invalid, its path does not exist, a test fails, or the limit is exceeded. Then nothing is changed.
+        FailedTestError: a `test` operation found another value.
+        PatchError: an operation is malformed or does not apply, or the limit is exceeded.
 
     """
-    result = copy.deepcopy(document)
-    copied = 0
+    result, copied = _copied(document), 0
     for operation in operations:
-        if copy_limit is not None:
-            copied += _size_of_copy(result, operation)
+        name = operation.get("op") if isinstance(operation, dict) else operation
+        run = _OPERATIONS.get(name) if isinstance(operation, dict) and isinstance(name, str) else None
+        if run is None:
+            raise PatchError(f"Unexpected kind: {name if isinstance(name, str) else 'unknown'}")
+        if copy_limit is not None and name == "copy":
+            text = json.dumps(_source_value(result, operation), ensure_ascii=False, separators=(",", ":"))
+            copied += len(text.encode("utf-8", "surrogatepass"))
             if copied > copy_limit:
-                raise PatchError(f"the copy operations add {copied} characters, but the limit is {copy_limit}")
-        result = _apply(result, operation)
+                size = f"the accumulated size increase of copy is {copied}"
+                raise PatchError(f"Unable to complete the copy, {size}, exceeding the limit {copy_limit}")
+        result = run(result, operation)
     return result
 
 
@@ -91,144 +106,175 @@ def create_json_patch(old: JSON, new: JSON) -> list[dict[str, Any]]:
     return operations
 
 
-def _apply(document: JSON, operation: Any) -> JSON:
-    if not isinstance(operation, dict):  # it comes from the wire
-        raise PatchError(f"a JSON patch operation must be an object, not {operation!r}")
-    name = operation.get("op")
-    path = operation.get("path")
+def _add(document: Any, operation: Operation) -> Any:
+    path = _path(operation, "add", "path")
+    container, key = _find(document, path)
+    if container is None:
+        raise PatchError(f'add operation does not apply: doc is missing path: "{path}": {_MISSING}')
+    _insert(container, key, _copied(operation.get("value")), f"error in add for path: '{path}'")
+    return document
+
+
+def _remove(document: Any, operation: Operation) -> Any:
+    path = _path(operation, "remove", "path")
+    container, key = _find(document, path)
+    if container is None:
+        raise PatchError(f'remove operation does not apply: doc is missing path: "{path}": {_MISSING}')
+    _take(container, key, f"error in remove for path: '{path}'")
+    return document
+
+
+def _replace(document: Any, operation: Operation) -> Any:
+    path = _path(operation, "replace", "path")
+    if not path:
+        return _copied(operation.get("value"))
+    container, key = _find(document, path)
+    if container is None:
+        raise PatchError(f"replace operation does not apply: doc is missing path: {path}: {_MISSING}")
+    if isinstance(container, dict):
+        container[key] = _copied(operation.get("value"))
+        return document
+    index = _index(container, key)
+    if index is None:
+        raise PatchError(f"replace operation does not apply: doc is missing key: {path}: {_MISSING}")
+    container[index] = _copied(operation.get("value"))
+    return document
+
+
+def _move(document: Any, operation: Operation) -> Any:
+    source, path = _path(operation, "move", "from"), _path(operation, "move", "path")
+    container, key = _find(document, source)
+    if container is None:
+        raise PatchError(f"move operation does not apply: doc is missing from path: {source}: {_MISSING}")
+    value = _take(container, key, f"error in move for path: '{key}'")
+    target, key = _find(document, path)
+    if target is None:
+        raise PatchError(f"move operation does not apply: doc is missing destination path: {path}: {_MISSING}")
+    _insert(target, key, value, f"error in move for path: '{path}'")
+    return document
+
+
+def _source_value(document: Any, operation: Operation) -> Any:
+    source = _path(operation, "copy", "from")
+    container, key = _find(document, source)
+    if container is None:
+        raise PatchError(f"copy operation does not apply: doc is missing from path: {source}: {_MISSING}")
+    return _get(container, key, f"error in copy for from: '{source}'")
+
+
+def _copy(document: Any, operation: Operation) -> Any:
+    value, path = _source_value(document, operation), _path(operation, "copy", "path")
+    target, key = _find(document, path)
+    if target is None:
+        raise PatchError(f"copy operation does not apply: doc is missing destination path: {path}: {_MISSING}")
+    _insert(target, key, _copied(value), f"error in copy for path: '{path}'")
+    return document
+
+
+def _test(document: Any, operation: Operation) -> Any:
+    path = _path(operation, "test", "path")
+    if path:
+        container, key = _find(document, path)
+        if container is None:
+            raise PatchError(f"test operation does not apply: is missing path: {path}: {_MISSING}")
+        value = _get(container, key, f"error in test for path: '{path}'")
+    else:
+        value = document
+    if not _same(value, operation.get("value")):
+        raise FailedTestError(f"testing value {path} failed: test failed")
+    return document
+
+
+_OPERATIONS: Mapping[str, Callable[[Any, Operation], Any]] = {
+    "add": _add,
+    "remove": _remove,
+    "replace": _replace,
+    "move": _move,
+    "copy": _copy,
+    "test": _test,
+}
+
+
+def _path(operation: Operation, name: str, field: str) -> str:
+    path = operation.get(field)
     if not isinstance(path, str):
-        raise PatchError(f"JSON patch operation {name!r} has no path")
-    match name:
-        case "add":
-            return _add(document, path, copy.deepcopy(_value(operation)))
-        case "remove":
-            return _remove(document, path)
-        case "replace":
-            _look_up(document, path)
-            return _replace(document, path, copy.deepcopy(_value(operation)))
-        case "move":
-            source = _source(operation)
-            if path != source and path.startswith(source + "/"):
-                raise PatchError(f"cannot move {source} into itself ({path})")
-            value = _look_up(document, source)
-            return _add(_remove(document, source), path, value)
-        case "copy":
-            return _add(document, path, copy.deepcopy(_look_up(document, _source(operation))))
-        case "test":
-            if not _equal(_look_up(document, path, missing_is_null=True), operation.get("value")):
-                raise PatchError(f"testing value {path} failed")
-            return document
-        case _:
-            raise PatchError(f"unknown JSON patch operation: {name!r}")
+        raise PatchError(f"{name} operation failed to decode {field}: {_MISSING}")
+    return path
 
 
-def _size_of_copy(document: JSON, operation: Any) -> int:
-    """Return the characters of JSON that a copy adds; 0 for every other operation."""
-    if not isinstance(operation, dict) or operation.get("op") != "copy":
-        return 0
-    return len(json.dumps(_look_up(document, _source(operation))))
-
-
-def _value(operation: Operation) -> JSON:
-    if "value" not in operation:
-        raise PatchError(f"JSON patch operation {operation.get('op')!r} on {operation.get('path')!r} has no value")
-    return operation["value"]
-
-
-def _source(operation: Operation) -> str:
-    source = operation.get("from")
-    if not isinstance(source, str):
-        raise PatchError(f"JSON patch operation {operation.get('op')!r} has no from")
-    return source
-
-
-def _tokens(path: str) -> list[str]:
-    if not path:
-        return []
-    if not path.startswith("/"):
-        raise PatchError(f"JSON patch path {path!r} must start with '/'")
-    return [token.replace("~1", "/").replace("~0", "~") for token in path[1:].split("/")]
-
-
-def _index(token: str, length: int, path: str) -> int:
-    digits = token.removeprefix("-")
-    if not (digits.isascii() and digits.isdigit()) or (digits != "0" and digits.startswith("0")):
-        raise PatchError(f"{token!r} is not a list index in {path}")
-    index = int(token)
-    if index < 0:  # evanphx/json-patch, which the API server uses, counts negative indices from the end
-        index += length
-    if not 0 <= index < length:
-        raise PatchError(f"index {token} is outside of the list at {path}")
-    return index
-
-
-def _step(node: JSON, token: str, path: str) -> JSON:
-    if isinstance(node, dict):
-        entries = node
-        if token not in entries:
-            raise PatchError(f"path {path} does not exist")
-        return entries[token]
-    if isinstance(node, list):
-        items = node
-        return items[_index(token, len(items), path)]
-    raise PatchError(f"path {path} does not exist")
-
-
-def _look_up(document: JSON, path: str, *, missing_is_null: bool = False) -> JSON:
-    tokens = _tokens(path)
+def _find(document: Any, path: str) -> tuple[_Container | None, str]:
+    """Return the object or list that holds what the path names, and the last key; None when the way there is missing."""
+    head, *parts = path.split("/")
+    if head or not parts:
+        return None, ""
     node = document
-    for position, token in enumerate(tokens):
-        if missing_is_null and position == len(tokens) - 1 and isinstance(node, dict):
-            return node.get(token)
-        node = _step(node, token, path)
-    return node
+    *way, last = [part.replace("~1", "/").replace("~0", "~") for part in parts]
+    for key in way:
+        if isinstance(node, dict):
+            node = node.get(key)
+        elif isinstance(node, list):
+            index = _index(node, key)
+            node = None if index is None else node[index]
+    return (node, last) if isinstance(node, dict | list) else (None, last)
 
 
-def _parent(document: JSON, path: str) -> tuple[JSON, str]:
-    tokens = _tokens(path)
-    node = document
-    for token in tokens[:-1]:
-        node = _step(node, token, path)
-    if not isinstance(node, dict | list):
-        raise PatchError(f"path {path} does not exist")
-    return node, tokens[-1]
+def _index(items: list[Any], key: str) -> int | None:
+    try:
+        index = int(key)
+    except ValueError:
+        return None
+    if index < 0:
+        index += len(items)
+    return index if 0 <= index < len(items) else None
 
 
-def _add(document: JSON, path: str, value: JSON) -> JSON:
-    if not path:
-        return value
-    parent, token = _parent(document, path)
-    if isinstance(parent, list):
-        items = parent
-        items.insert(len(items) if token == "-" else _index(token, len(items) + 1, path), value)  # noqa: S105 - a list index
-    else:
-        parent[token] = value
-    return document
+def _get(container: _Container, key: str, prefix: str) -> Any:
+    if isinstance(container, dict):
+        return container.get(key)
+    index = _index(container, key)
+    if index is None:
+        raise PatchError(f"{prefix}: {_bad_index(key)}")
+    return container[index]
 
 
-def _replace(document: JSON, path: str, value: JSON) -> JSON:
-    if not path:
-        return value
-    parent, token = _parent(document, path)
-    if isinstance(parent, list):
-        items = parent
-        items[_index(token, len(items), path)] = value
-    else:
-        parent[token] = value
-    return document
+def _take(container: _Container, key: str, prefix: str) -> Any:
+    if isinstance(container, dict):
+        if key not in container:
+            raise PatchError(f"{prefix}: Unable to remove nonexistent key: {key}: {_MISSING}")
+        return container.pop(key)
+    index = _index(container, key)
+    if index is None:
+        raise PatchError(f"{prefix}: {_bad_index(key)}")
+    return container.pop(index)
 
 
-def _remove(document: JSON, path: str) -> JSON:
-    if not path:
-        raise PatchError("a JSON patch cannot remove the whole document")
-    parent, token = _parent(document, path)
-    _step(parent, token, path)
-    if isinstance(parent, list):
-        items = parent
-        del items[_index(token, len(items), path)]
-    else:
-        del parent[token]
-    return document
+def _insert(container: _Container, key: str, value: Any, prefix: str) -> None:
+    if isinstance(container, dict):
+        container[key] = value
+        return
+    if key == "-":
+        container.append(value)
+        return
+    index = len(container) if key == str(len(container)) else _index(container, key)
+    if index is None:
+        raise PatchError(f"{prefix}: {_bad_index(key)}")
+    container.insert(index, value)
+
+
+def _bad_index(key: str) -> str:
+    try:
+        int(key)
+    except ValueError:
+        return f'strconv.Atoi: parsing "{key}": invalid syntax'
+    return f"Unable to access invalid index: {key}: invalid index referenced"
+
+
+def _copied(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _copied(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_copied(item) for item in value]
+    return value
 
 
 def _difference(old: JSON, new: JSON, path: str, operations: list[dict[str, Any]]) -> None:
@@ -285,3 +331,12 @@ def _equal(left: JSON, right: JSON) -> bool:
         first, second = left, right
         return len(first) == len(second) and all(map(_equal, first, second))
     return bool(left == right)
+
+
+def _same(left: Any, right: Any) -> bool:
+    """Compare as JSON is written: true is not 1, and 1.0 is not 1."""
+    if isinstance(left, dict) and isinstance(right, dict):
+        return left.keys() == right.keys() and all(_same(value, right[key]) for key, value in left.items())
+    if isinstance(left, list) and isinstance(right, list):
+        return len(left) == len(right) and all(map(_same, left, right))
+    return type(left) is type(right) and bool(left == right)

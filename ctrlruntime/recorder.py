@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import random
-import re
 import socket
 import threading
 import time
@@ -26,6 +25,7 @@ from ctrlruntime.client.patches import Patch, merge_patch
 from ctrlruntime.errors import TRANSIENT_ERRORS, AlreadyExists, CtrlError, NotFound
 from ctrlruntime.field import MicroTime
 from ctrlruntime.metrics import EventMetrics
+from ctrlruntime.name_rules import is_subdomain
 from ctrlruntime.selector import label_key_problems
 
 if TYPE_CHECKING:
@@ -45,8 +45,6 @@ MAX_INSTANCE = 128
 MAX_WORD = 128
 MAX_NOTE = 1024
 MAX_NAME = 253
-
-_DNS_SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 
 
 class EventWriter(Protocol):
@@ -447,7 +445,7 @@ def _event_name(about: str, moment: datetime, rng: Callable[[], float]) -> str:
     suffix = f".{nanoseconds:x}"
     name = about[: MAX_NAME - len(suffix)].rstrip("-.")
     # Some kinds (ClusterRole system:admin) have names an Event may not bear.
-    return (name if _DNS_SUBDOMAIN.fullmatch(name) else "event") + suffix
+    return (name if is_subdomain(name) else "event") + suffix
 
 
 def _shortened(text: str, limit: int, mark: str = "") -> str:

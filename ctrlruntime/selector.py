@@ -13,6 +13,13 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 from ctrlruntime.field_errors import quoted, shown
+from ctrlruntime.name_rules import (
+    LABEL_VALUE_RULE,
+    QUALIFIED_NAME_RULE,
+    SUBDOMAIN_RULE,
+    is_qualified_name,
+    is_subdomain,
+)
 
 __all__ = [
     "EVERYTHING",
@@ -36,25 +43,7 @@ __all__ = [
 
 Operator: TypeAlias = Literal["=", "==", "!=", "in", "notin", "exists", "!", "gt", "lt"]
 
-_QUALIFIED_NAME = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?\Z")
-_SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*\Z")
 _BINARY_OPERATORS = "in, notin, =, ==, !=, gt, lt"
-
-_NAME_RULE = (
-    "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character "
-    "(e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is "
-    "'([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')"
-)
-_VALUE_RULE = (
-    "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with "
-    "an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is "
-    "'(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')"
-)
-_SUBDOMAIN_RULE = (
-    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with "
-    "an alphanumeric character (e.g. 'example.com', regex used for validation is "
-    "'[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"
-)
 
 
 def utf8_length(text: str) -> int:
@@ -72,21 +61,21 @@ def label_key_problems(key: str) -> list[str]:
     if slash:
         if "/" in prefix:
             return [
-                f"a valid label key {_NAME_RULE} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"
+                f"a valid label key {QUALIFIED_NAME_RULE} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"
             ]
         if not prefix:
             problems.append("prefix part must be non-empty")
         else:
             if utf8_length(prefix) > 253:
                 problems.append("prefix part must be no more than 253 bytes")
-            if not _SUBDOMAIN.match(prefix):
-                problems.append(f"prefix part {_SUBDOMAIN_RULE}")
+            if not is_subdomain(prefix):
+                problems.append(f"prefix part {SUBDOMAIN_RULE}")
     if not name:
         problems.append("name part must be non-empty")
     elif utf8_length(name) > 63:
         problems.append("name part must be no more than 63 bytes")
-    if not _QUALIFIED_NAME.match(name):
-        problems.append(f"name part {_NAME_RULE}")
+    if not is_qualified_name(name):
+        problems.append(f"name part {QUALIFIED_NAME_RULE}")
     return problems
 
 
@@ -95,8 +84,8 @@ def label_value_problems(value: str) -> list[str]:
     problems: list[str] = []
     if utf8_length(value) > 63:
         problems.append("must be no more than 63 bytes")
-    if value and not _QUALIFIED_NAME.match(value):
-        problems.append(_VALUE_RULE)
+    if value and not is_qualified_name(value):
+        problems.append(LABEL_VALUE_RULE)
     return problems
 
 

@@ -13,7 +13,7 @@ from typing import NoReturn
 
 from ctrlruntime.apiserver.controllers import ALL
 from ctrlruntime.apiserver.foreground import serve
-from ctrlruntime.apiserver.options import ACTING_PLUGINS, Options
+from ctrlruntime.apiserver.options import ACTING_PLUGINS, FEATURE_GATES, Options
 from ctrlruntime.apiserver.server import APIServer
 from ctrlruntime.apiserver.shim.installation import install
 from ctrlruntime.errors import ConfigError
@@ -88,6 +88,13 @@ def parser() -> argparse.ArgumentParser:
             else "admission plugins to enable, e.g. ServiceAccount",
         )
     made.add_argument(
+        "--feature-gates",
+        type=_gates,
+        default={},
+        metavar="NAME=true,…",
+        help=f"feature gates of kube-apiserver, off without it: {', '.join(sorted(FEATURE_GATES))}",
+    )
+    made.add_argument(
         "--history", type=_number, default=10_000, metavar="N",
         help="number of writes kept for each resource, for watches that resume (default: 10000; fewer cause 410 Expired)",
     )  # fmt: skip
@@ -113,6 +120,7 @@ def options_from(arguments: argparse.Namespace) -> Options:
         nodes=not arguments.no_nodes,
         pod_ready_delay=arguments.pod_ready_delay,
         history=arguments.history,
+        feature_gates=arguments.feature_gates,
         disabled_admission=_listed(arguments.disable_admission_plugins),
         enabled_admission=_listed(arguments.enable_admission_plugins),
     )
@@ -163,6 +171,16 @@ def _write_programs(arguments: Sequence[str]) -> None:
 
 def _listed(text: str) -> tuple[str, ...]:
     return tuple(name.strip() for name in text.split(",") if name.strip())
+
+
+def _gates(text: str) -> dict[str, bool]:
+    found: dict[str, bool] = {}
+    for part in _listed(text):
+        name, _, value = part.partition("=")
+        if value.lower() not in {"true", "false"}:
+            raise argparse.ArgumentTypeError(f"{part!r} is not NAME=true or NAME=false")
+        found[name] = value.lower() == "true"
+    return found
 
 
 def _number(text: str) -> int:

@@ -8,6 +8,8 @@ is the whole command (its arguments joined by blanks) answers:
     - command: pg_dump .*
       stderr: no such database
       exitCode: 1
+
+The annotation `simulation.ctrlruntime.dev/port.5432: "15432"` puts port 15432 of this machine behind port 5432 of the Pod.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ from ctrlruntime.apiserver.behaviour import PREFIX
 from ctrlruntime.schema.trees import Document
 
 EXEC_ANNOTATION: Final = f"{PREFIX}exec"
+PORT_ANNOTATION: Final = f"{PREFIX}port."
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,15 +44,24 @@ Handler: TypeAlias = Callable[[Command], Awaitable[int | None]]
 """Runs a command and returns its exit code, or None for a command that it does not know."""
 
 
+PortHandler: TypeAlias = Callable[[Document, int], Awaitable[int | None]]
+"""Returns the local port behind a port of a Pod, or None for one that it does not know."""
+
+
 class CommandError(Exception):
     """A command that nothing answers; the text is for the client."""
 
 
+class PortError(Exception):
+    """A port of a Pod that nothing is behind; the text is for the client."""
+
+
 class Containers:
-    """Answers commands: the functions of `handle` first, the latest first, then the annotations of the Pod."""
+    """Answers commands and ports: the functions of `handle` and `forward` first, the latest first, then the annotations of the Pod."""
 
     def __init__(self) -> None:
         self._handlers: list[Handler] = []
+        self._port_handlers: list[PortHandler] = []
 
     def handle(self, handler: Handler) -> Callable[[], None]:
         """Answer commands with a function, which runs on the server's loop. Returns what takes it away again."""
@@ -73,9 +85,31 @@ class Containers:
             f"annotation {EXEC_ANNOTATION} of the Pod"
         )
 
+    def forward(self, handler: PortHandler) -> Callable[[], None]:
+        """Name the local ports behind ports of Pods with a function, which runs on the server's loop. Returns what takes it away again."""
+        self._port_handlers.append(handler)
+        return lambda: self._port_handlers.remove(handler) if handler in self._port_handlers else None
+
+    async def port_of(self, pod: Document, port: int) -> int:
+        """Return the port of 127.0.0.1 behind a port of a Pod. Raises: PortError when nothing is."""
+        for handler in reversed(self._port_handlers):
+            local = await handler(pod, port)
+            if local is not None:
+                return local
+        name = f"{PORT_ANNOTATION}{port}"
+        text = (pod["metadata"].get("annotations") or {}).get(name)
+        if text is None:
+            raise PortError(
+                f"connection refused. The container is simulated: name a local port with the annotation {name} of the Pod"
+            )
+        if not (text.isascii() and text.isdigit() and 0 < int(text[:6]) < 65536):
+            raise PortError(f"the annotation {name} must be a port from 1 to 65535, not {text[:20]!r}")
+        return int(text)
+
     def clear(self) -> None:
-        """Forget the functions of `handle`."""
+        """Forget the functions of `handle` and `forward`."""
         self._handlers.clear()
+        self._port_handlers.clear()
 
 
 def _entries(command: Command) -> list[Mapping[str, Any]]:
@@ -125,4 +159,4 @@ def _lines(text: Any) -> bytes:
     return (shown if shown.endswith("\n") else f"{shown}\n").encode()
 
 
-__all__ = ["EXEC_ANNOTATION", "Command", "CommandError", "Containers", "Handler"]
+__all__ = ["EXEC_ANNOTATION", "Command", "CommandError", "Containers", "Handler", "PortError", "PortHandler"]

@@ -61,6 +61,9 @@ ADMISSION_PLUGINS: Final = (
     "AlwaysDeny",
 )
 """The plugins of kube-apiserver, in the order in which they act (AllOrderedPlugins in pkg/kubeapiserver/options/plugins.go)."""
+SHARDED: Final = "ShardedListAndWatch"
+FEATURE_GATES: Final = frozenset({SHARDED})
+"""The feature gates that have an effect, all off unless they are set."""
 ACTING_PLUGINS: Final = frozenset(
     {
         "NamespaceLifecycle",
@@ -136,6 +139,8 @@ class Options:
     """Addresses for webhooks with a Service: `namespace/name:port` to `host:port`. See `APIServer.route_service`."""
     unserved: Collection[str] = ()
     """Built-in group versions (`batch/v1`) and resources of them (`batch/v1/cronjobs`) that are not served."""
+    feature_gates: Mapping[str, bool] = field(default_factory=dict[str, bool])
+    """Feature gates of kube-apiserver. ShardedListAndWatch has an effect; it is off without this."""
     controllers: Collection[str] | None = None
     """Names of the simulated controllers that run; None runs all, an empty collection none."""
     workloads: bool = True
@@ -152,6 +157,11 @@ class Options:
     """Seconds between bookmarks on a watch."""
 
     @property
+    def features(self) -> frozenset[str]:
+        """The feature gates that are on."""
+        return frozenset(name for name, is_on in self.feature_gates.items() if is_on)
+
+    @property
     def acting_admission(self) -> frozenset[str]:
         """The admission plugins that act."""
         disabled, enabled = frozenset(self.disabled_admission), frozenset(self.enabled_admission)
@@ -160,6 +170,9 @@ class Options:
     def __post_init__(self) -> None:
         if not 0 <= self.port <= 65535:
             raise ConfigError(f"port must be 0 (a free port) or 1 to 65535, not {self.port}")
+        for name in self.feature_gates:
+            if name not in FEATURE_GATES:
+                raise ConfigError(f"unknown feature gate {name!r}. Use one of: {', '.join(sorted(FEATURE_GATES))}")
         if self.authorization not in {"rbac", "always-allow"}:
             raise ConfigError(f"unknown authorization {self.authorization!r}. Use 'rbac' or 'always-allow'")
         try:

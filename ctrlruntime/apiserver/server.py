@@ -72,6 +72,7 @@ class APIServer:
         """The inside door (`API`)."""
         self._fields = self.registry.extensions.fields = ManagedFieldsTracker(self.registry)
         self.registry.leave_out(self.options.unserved)
+        self.registry.features = self.options.features
         self.registry.extensions.addresses.network = ipaddress.IPv4Network(self.options.service_network)
         self.registry.extensions.plugins = self.options.acting_admission
         self._api_services = APIServices(self.registry)

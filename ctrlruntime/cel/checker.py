@@ -326,7 +326,7 @@ class _Checker:
                 return (types.INT, element) if node.second else (element, element)
             case "map":
                 return over.parameters[0], over.parameters[1]
-            case "dyn" | "error" | "parameter":
+            case "dyn" | "error" | "parameter" if over != types.ANYTHING:
                 self._bound.assignable([(types.DYN, over)])
                 return types.DYN, types.DYN
             case _:

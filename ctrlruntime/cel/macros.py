@@ -1,4 +1,4 @@
-"""The macros the parser does not know: loops of two variables, and `sortBy`.
+"""The macros the parser does not know: loops of two variables, `sortBy`, and `cel.bind`.
 
 A macro is expanded to a `Comprehension`, as in cel-go; the result replaces the call.
 """
@@ -35,9 +35,9 @@ _LOOPS = {
 }
 
 
-def expand(node: Node, source: Source) -> Node:
-    """Return the tree with all macros written out. Raises: CompileError."""
-    expansion = _Expansion(source)
+def expand(node: Node, source: Source, *, binds: bool = False) -> Node:
+    """Return the tree with all macros written out; `binds`: `cel.bind` is one. Raises: CompileError."""
+    expansion = _Expansion(source, binds=binds)
     result = expansion.walk(node)
     if expansion.issues:
         raise CompileError(source.text, expansion.issues)
@@ -45,8 +45,9 @@ def expand(node: Node, source: Source) -> Node:
 
 
 class _Expansion:
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: Source, *, binds: bool) -> None:
         self._source = source
+        self._binds = binds
         self.issues: list[Issue] = []
 
     def walk(self, node: Node) -> Node:
@@ -81,6 +82,9 @@ class _Expansion:
             return self._loop(node, node.target)
         if node.function == "sortBy" and len(node.arguments) == 2:
             return self._sort(node, node.target)
+        is_cel = isinstance(node.target, Identifier) and node.target.name == "cel"
+        if self._binds and is_cel and node.function == "bind" and len(node.arguments) == 3:
+            return self._bind(node)
         return node
 
     def _loop(self, call: Call, range: Node) -> Node:
@@ -135,6 +139,17 @@ class _Expansion:
         return Comprehension(
             "#unused", "", ListLiteral([], id=self._at(call)), _INPUT, target, self._literal(call, False),
             Identifier(_INPUT, self._at(call)), ordered, call.id,
+        )  # fmt: skip
+
+    def _bind(self, call: Call) -> Node:
+        """Return a loop over nothing, whose result has the name (ext.Bindings in cel-go)."""
+        name = self._name(call.arguments[0], "cel.bind() variable names must be simple identifiers")
+        if not name:
+            return call
+        start, result = call.arguments[1:]
+        nothing, step = ListLiteral([], id=self._at(call)), Identifier(name, self._at(call))
+        return Comprehension(
+            "#unused", "", nothing, name, start, self._literal(call, False), step, result, call.id
         )  # fmt: skip
 
     def _name(self, node: Node, text: str = "argument must be a simple name") -> str:

@@ -61,9 +61,12 @@ class Program:
         """Return the value for these variables; a missing one is null. Raises: EvaluationError."""
         return self._plan.run([bindings.get(name) for name in self._names])
 
-    def cost(self) -> CostRange:
-        """Return the minimum and the maximum cost of the expression, in the API server's units."""
-        return estimate(self._checked, self._variables)
+    def cost(self, *, other_roots: bool = True) -> CostRange:
+        """Return the minimum and the maximum cost of the expression, in the API server's units.
+
+        Without `other_roots` nothing is known of the size of what is not below a variable.
+        """
+        return estimate(self._checked, self._variables, other_roots=other_roots)
 
 
 def _path(node: syntax.Node) -> str:
@@ -81,15 +84,19 @@ def _no_message(_: str) -> None:
     return None
 
 
-def compile(rule: str, *, variables: Mapping[str, Type], mutates: bool = False) -> Program:  # noqa: A001 - it is what it does
-    """Return the compiled expression; `mutates`: it may make `Object{}` and `JSONPatch{}`.
+def compile(  # noqa: A001 - it is what it does
+    rule: str, *, variables: Mapping[str, Type], mutates: bool = False, binds: bool = False
+) -> Program:
+    """Return the compiled expression.
+
+    `mutates`: it may make `Object{}` and `JSONPatch{}`; `binds`: it may name values with `cel.bind`.
 
     Raises: CompileError with each problem, in the words of the API server (its subclass InstantiationError if a constant has no value);
     MissingLibraryError without cel-expr-python.
     """
     node, source = syntax.parse(rule)
     messages, known = (message, mutating_functions()) if mutates else (_no_message, functions())
-    checked = check(macros.expand(node, source), source, variables, known, messages)
+    checked = check(macros.expand(node, source, binds=binds), source, variables, known, messages)
     issues = literals.find_issues(checked)
     if issues:
         raise CompileError(rule, issues)

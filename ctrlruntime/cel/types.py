@@ -63,6 +63,8 @@ BYTES = Type("bytes")
 DOUBLE = Type("double")
 DURATION = Type("duration")
 DYN = Type("dyn")
+ANYTHING = Type("dyn", "any")
+"""A value of any type (google.protobuf.Any): the checker treats it as dynamic, and only its name is another."""
 ERROR = Type("error")
 INT = Type("int")
 NULL = Type("null")

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from ctrlruntime.errors import ConfigError
+from ctrlruntime.name_rules import is_label
 
 __all__ = [
     "domain",
@@ -26,7 +27,6 @@ __all__ = [
     "version",
 ]
 
-_LABEL: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 _VERSION: Final = re.compile(r"v[1-9][0-9]*((alpha|beta)[1-9][0-9]*)?")
 _KIND: Final = re.compile(r"[A-Z][A-Za-z0-9]*")
 
@@ -63,7 +63,7 @@ def project_name(name: str) -> str:
         raise ConfigError(
             f"the project name {name!r} is longer than {longest} characters, so derived names would be too long"
         )
-    if not _LABEL.fullmatch(name):
+    if not is_label(name):
         raise ConfigError(f"the project name {name!r} is not a DNS label (a-z, 0-9 and dashes inside)")
     if not name[0].isalpha():  # a Service is named after it
         raise ConfigError(f"the project name {name!r} must begin with a letter")
@@ -126,7 +126,7 @@ def kind(name: str) -> str:
 
 def plural(name: str) -> str:
     """Take a plural: a DNS label that begins with a letter."""
-    if not _LABEL.fullmatch(name) or not name[0].isalpha() or len(name) > _LABEL_LENGTH:
+    if not is_label(name) or not name[0].isalpha() or len(name) > _LABEL_LENGTH:
         raise ConfigError(f"the plural {name!r} is not a DNS label in lower case, like carts")
     return name
 
@@ -145,4 +145,4 @@ def is_subdomain(name: str) -> bool:
     """Tell whether a name is a DNS subdomain in lower case: labels with dots between them."""
     if not name or len(name) > _DOMAIN_LENGTH:
         return False
-    return all(len(part) <= _LABEL_LENGTH and _LABEL.fullmatch(part) for part in name.split("."))
+    return all(len(part) <= _LABEL_LENGTH and is_label(part) for part in name.split("."))

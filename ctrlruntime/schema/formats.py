@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from datetime import date
 
 from ctrlruntime.cel.values import read_duration
+from ctrlruntime.name_rules import is_label, is_subdomain
 from ctrlruntime.schema.uris import is_request_uri
 
 _DATE_TIME = re.compile(
@@ -30,8 +31,6 @@ _EMAILS = [
     )
 ]
 """Go's net/mail: an address with a comment, one with a name, a group of one."""
-_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?\Z")
-_SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*\Z")
 _BASE64 = re.compile(r"(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=|[A-Za-z0-9+/]{4})")
 _PAIR, _QUAD = "[0-9A-Fa-f]{2}", "[0-9A-Fa-f]{4}"
 _MAC_LENGTHS = (6, 8, 20)
@@ -183,8 +182,8 @@ _CHECKS: Mapping[str, Callable[[str], bool]] = {
     "uuid3": _uuid("3", _HEX),
     "uuid4": _uuid("4", "[89ab]"),
     "uuid5": _uuid("5", "[89ab]"),
-    "k8s-short-name": lambda value: bool(_LABEL.match(value)),
-    "k8s-long-name": lambda value: len(value) <= 253 and bool(_SUBDOMAIN.match(value)),
+    "k8s-short-name": lambda value: len(value) <= 63 and is_label(value),
+    "k8s-long-name": lambda value: len(value) <= 253 and is_subdomain(value),
     "bsonobjectid": lambda value: bool(_BSON.match(value)),
     "isbn": _isbn(None),
     "isbn10": _isbn(10),

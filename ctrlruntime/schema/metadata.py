@@ -10,6 +10,7 @@ from ctrlruntime.field_errors import forbidden_field, invalid_value, required
 from ctrlruntime.schema.trees import Document
 from ctrlruntime.schema.values import (
     annotations_causes,
+    canonical_address_problems,
     key_problems,
     label_problems,
     labels_causes,
@@ -27,8 +28,12 @@ _PATH_SEGMENT = frozenset(
         ("rbac.authorization.k8s.io", "ClusterRoleBinding"),
         ("certificates.k8s.io", "CertificateSigningRequest"),
         ("apiregistration.k8s.io", "APIService"),
+        ("policy", "PodDisruptionBudget"),
+        ("", "Event"),
     }
 )
+_LONG_NAMED = frozenset({("", "ReplicationController"), ("resource.k8s.io", "DeviceClass")})
+"""Kinds whose names are judged by the rule of declarative validation (LongName): what names are made from is not judged there."""
 _STANDARD_FINALIZERS = frozenset({"kubernetes", "orphan", "foregroundDeletion"})
 
 
@@ -43,7 +48,12 @@ def name_problems(group: str, kind: str, name: str) -> list[str]:
         return segment_problems(name)
     if (group, kind) in _LABEL_NAMED:
         return label_problems(name)
-    return subdomain_problems(name)
+    if (group, kind) == ("networking.k8s.io", "IPAddress"):
+        return canonical_address_problems(name)
+    problems = subdomain_problems(name)
+    if (group, kind) in _LONG_NAMED:
+        return [problem.replace("253 characters", "253 bytes") for problem in problems]
+    return problems
 
 
 def segment_problems(name: str) -> list[str]:
@@ -60,6 +70,8 @@ def segment_causes(name: str, path: str) -> Iterator[StatusCause]:
 
 def validate_metadata(group: str, kind: str, metadata: Document) -> list[StatusCause]:
     """Return what is wrong with the metadata of an object that is about to be stored."""
+    if (group, kind) in _LONG_NAMED:
+        metadata = {**metadata, "generateName": None}
     return metadata_causes(metadata, lambda name: name_problems(group, kind, name))
 
 
@@ -68,7 +80,7 @@ def metadata_causes(metadata: Document, name_problems: Callable[[str], list[str]
     causes: list[StatusCause] = []
     name, base = metadata.get("name", ""), metadata.get("generateName")
     if base:  # it ends where the random letters begin
-        problems = name_problems(f"{base}a" if base[-1] == "-" or base in {".", ".."} else base)
+        problems = name_problems(_as_name(base))
         causes.extend(invalid_value("metadata.generateName", base, problem) for problem in problems)
     if not name:
         causes.append(required("metadata.name", "name or generateName is required"))
@@ -92,6 +104,13 @@ def metadata_causes(metadata: Document, name_problems: Callable[[str], list[str]
         text = "finalizer orphan and foregroundDeletion cannot be both set"
         causes.append(invalid_value("metadata.finalizers", finalizers, text))
     return causes
+
+
+def _as_name(base: str) -> str:
+    """Return a name that is as good as the beginning of one: a letter for a dash at its end (maskTrailingDash), and for what is before it."""
+    if base in {".", ".."}:
+        return f"{base}a"
+    return f"{base[:-2]}a" if len(base) > 1 and base[-1] == "-" else base
 
 
 def finalizer_causes(metadata: Document) -> Iterator[StatusCause]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import gzip
 import json
 import re
+from calendar import monthrange
 from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any, Final, TypeAlias
@@ -32,16 +33,31 @@ from ctrlruntime.schema.trees import Document, settled
 Reader: TypeAlias = Callable[[Any, str, list[str]], Any]
 """(value, its path, where unknown fields are reported) → the value as Go would write it; None if the field is left out."""
 
-_RFC3339 = re.compile(r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)\Z")
-_MICRO = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}(Z|[+-]\d\d:\d\d)\Z")
-_SECONDS = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(Z|[+-]\d\d:\d\d)\Z")
+_DATE = r"\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])"
+_CLOCK = r"(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d"
+_RFC3339 = re.compile(rf"{_DATE}[Tt]{_CLOCK}(\.\d+)?([Zz]|[+-]\d\d:\d\d)\Z")
+_MICRO = re.compile(rf"{_DATE}T{_CLOCK}\.\d{{6}}(Z|[+-]\d\d:\d\d)\Z")
 _OBJECT_META = "k8s.io.apimachinery.pkg.apis.meta.v1.ObjectMeta"
 _WITH_HEADS = frozenset(
     {"k8s.io.api.core.v1.PersistentVolumeClaim", "k8s.io.apimachinery.pkg.apis.meta.v1.DeleteOptions"}
 )
 """Types inside others (StatefulSet, Eviction) with a kind and a version of their own."""
-_REFUSED_EMPTY: Final = frozenset({("k8s.io.api.autoscaling.v2.HPAScalingRules", "policies")})
-"""Lists with omitempty whose defaults and rules tell an empty one from none."""
+_DEVICES = "k8s.io.api.resource.v1"
+_KEPT_EMPTY: Final = frozenset({
+    ("k8s.io.api.autoscaling.v2.HPAScalingRules", "policies"),
+    *((f"{_DEVICES}.{kind}", name) for kind, names in {
+        "Device": "bindingConditions bindingFailureConditions",
+        "DeviceClaim": "config constraints",
+        "DeviceClaimConfiguration": "requests",
+        "DeviceConstraint": "requests",
+        "DeviceRequest": "firstAvailable",
+        "DeviceRequestAllocationResult": "bindingConditions bindingFailureConditions",
+        "DeviceSubRequest": "selectors tolerations",
+        "ExactDeviceRequest": "selectors tolerations",
+        "ResourceSliceSpec": "devices sharedCounters",
+    }.items() for name in names.split()),
+})  # fmt: skip
+"""Lists with omitempty whose defaults and rules tell an empty one from none, or whose messages show it."""
 _SCHEMA = "k8s.io.apiextensions_apiserver.pkg.apis.apiextensions.v1.JSONSchemaProps"
 _RANGES = {"int32": 2**31, "int64": 2**63}
 _SIZED = frozenset({*_RANGES, "float64"})
@@ -141,7 +157,7 @@ class Typed:
         go_names = _go_names().get(self._name, {})
         for field in shape.by_name.values():
             name, reader, drops_empty, absent = _compile_field(field, go_names.get(field.name, ""))
-            self._fields.append((name, reader, drops_empty and (self._name, name) not in _REFUSED_EMPTY, absent))
+            self._fields.append((name, reader, drops_empty and (self._name, name) not in _KEPT_EMPTY, absent))
         self._ready = True
 
 
@@ -164,8 +180,10 @@ def _go_names() -> Mapping[str, Mapping[str, str]]:
 
 
 def _compile_field(field: Field, go_name: str = "") -> tuple[str, Reader, bool, Any]:
-    is_named = go_name and field.type == "string"
-    element = _named_string(go_name) if is_named else _element_reader(field.type, field.is_message)
+    named = go_name.partition("]")[2] if field.is_map else go_name
+    element = (
+        _named_string(named) if named and field.type == "string" else _element_reader(field.type, field.is_message)
+    )
     if field.repeated:
         reader = _list_of(element, go_name or _go_name(field))
         return field.name, reader, field.omitempty and not field.pointer, _ABSENT if field.omitempty else None
@@ -199,7 +217,9 @@ def _struct_rules(field: Field) -> tuple[bool, Any]:
         return False, _ABSENT if field.omitempty else 0
     if name == DURATION:
         return False, "0s"
-    if name in RAW_JSON or name in EITHER_OR:
+    if name in RAW_JSON:
+        return False, None
+    if name in EITHER_OR:
         return False, _ABSENT if field.omitempty else None
     if _is_bare_list(message(name)):
         return field.omitempty, _ABSENT if field.omitempty else None
@@ -226,6 +246,8 @@ def _element_reader(name: str, is_message: bool) -> Reader:
 
 
 def _go_name(field: Field) -> str:
+    if field.type == QUANTITY:
+        return "resource.Quantity"
     if field.is_message:
         return f"v1.{field.type.rpartition('.')[2]}"
     return "[]uint8" if field.type == "bytes" else field.type
@@ -246,7 +268,14 @@ def _map_of(element: Reader, go_name: str, *, names_keys: bool) -> Reader:
             raise Misfit(_cannot(value, path, go_name))
         if not names_keys:  # encoding/json names the field, not the key
             return {key: element(value[key], path, unknown) for key in sorted(value)}
-        return {key: element(value[key], f"{path}.{key}", unknown) for key in sorted(value)}
+        found: dict[str, Any] = {}
+        for key in sorted(value):
+            try:
+                found[key] = element(value[key], f"{path}.{key}", unknown)
+            except Misfit:  # only what is unknown has the key in its path
+                element(value[key], path, [])
+                raise
+        return found
 
     return read
 
@@ -354,22 +383,30 @@ def _bool_only(value: Any, _path: str, _unknown: list[str]) -> Any:
 
 def _time(value: Any, path: str, _unknown: list[str]) -> Any:
     if type(value) is not str:
-        raise Misfit(_cannot(value, path, "v1.Time"))
-    if not _RFC3339.match(value):
+        raise Misfit(_cannot(value, path, "string"))
+    if not _RFC3339.match(value) or not _is_in_month(value):
         raise _not_a_time(value, "2006-01-02T15:04:05Z07:00")
     return _in_utc(value, 0)
 
 
 def _micro_time(value: Any, path: str, _unknown: list[str]) -> Any:
     if type(value) is not str:
-        raise Misfit(_cannot(value, path, "v1.MicroTime"))
-    if not _MICRO.match(value):
+        raise Misfit(_cannot(value, path, "string"))
+    if not _MICRO.match(value) or not _is_in_month(value):
         raise _not_a_time(value, "2006-01-02T15:04:05.000000Z07:00")
     return _in_utc(value, 6)
 
 
 _PARTS = (("2006", r"\d{4}"), ("-", "-"), ("01", r"\d\d"), ("-", "-"), ("02", r"\d\d"), ("T", "T"), ("15", r"\d\d"), (":", ":"),
           ("04", r"\d\d"), (":", ":"), ("05", r"\d\d"))  # fmt: skip
+
+
+_LARGEST: Final = {"01": (12, "month"), "15": (23, "hour"), "04": (59, "minute"), "05": (59, "second")}
+
+
+def _is_in_month(value: str) -> bool:
+    """Tell whether the month of a date has its day."""
+    return value[8:10] <= "28" or int(value[8:10]) <= monthrange(int(value[:4]), int(value[5:7]))[1]
 
 
 def _not_a_time(value: str, layout: str) -> Misfit:
@@ -384,9 +421,24 @@ def _time_failure(value: str, layout: str) -> str:
     for part, pattern in (*_PARTS, *fraction, ("Z07:00", r"Z|[-+]\d\d:\d\d")):
         found = re.match(pattern, rest)
         if found is None:
-            return f'parsing time "{value}" as "{layout}": cannot parse "{rest}" as "{part}"'
+            given, left = _quoted_in_time(value), _quoted_in_time(rest)
+            return f'parsing time {given} as "{layout}": cannot parse {left} as "{part}"'
         rest = rest[found.end() :]
-    return f'parsing time "{value}": extra text: "{rest}"' if rest else f'parsing time "{value}": day out of range'
+        largest, name = _LARGEST.get(part, (0, ""))
+        if name and (int(found[0]) > largest or (name == "month" and found[0] == "00")):
+            return f"parsing time {_quoted_in_time(value)}: {name} out of range"
+    given = _quoted_in_time(value)
+    return (
+        f"parsing time {given}: extra text: {_quoted_in_time(rest)}"
+        if rest
+        else f"parsing time {given}: day out of range"
+    )
+
+
+def _quoted_in_time(text: str) -> str:
+    """Return a text as Go's package time quotes it: byte by byte."""
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"').encode(errors="replace")
+    return '"' + "".join(chr(byte) if 32 <= byte < 128 else f"\\x{byte:02x}" for byte in escaped) + '"'
 
 
 def _in_utc(value: str, digits: int) -> str:
@@ -399,7 +451,7 @@ def _in_utc(value: str, digits: int) -> str:
 
 
 def _quantity(value: Any, _path: str, _unknown: list[str]) -> Any:
-    from ctrlruntime.schema.quantity import canonical
+    from ctrlruntime.quantities import canonical
 
     if value is None:  # the zero value, as of a text
         return "0"

@@ -13,6 +13,15 @@ from typing import Any, Final, TypeAlias
 
 from ctrlruntime.errors import StatusCause
 from ctrlruntime.field_errors import forbidden_field, invalid_value, not_supported, required, too_long
+from ctrlruntime.name_rules import (
+    LABEL_1035_RULE,
+    LABEL_RULE,
+    SUBDOMAIN_RULE,
+    WILDCARD_RULE,
+    is_label,
+    is_label_1035,
+    is_subdomain,
+)
 from ctrlruntime.schema.trees import Document
 from ctrlruntime.selector import label_key_problems, label_value_problems, utf8_length
 
@@ -20,27 +29,6 @@ NON_NEGATIVE: Final = "must be greater than or equal to 0"
 PORT_RANGE: Final = "must be between 1 and 65535, inclusive"
 IMMUTABLE: Final = "field is immutable"
 ADDRESS: Final = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"
-_LABEL: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?\Z")
-_SUBDOMAIN: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*\Z")
-_LABEL_1035: Final = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?\Z")
-_LABEL_1035_TEXT: Final = (
-    "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, and end with "
-    "an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is '[a-z]([-a-z0-9]*[a-z0-9])?')"
-)
-_LABEL_TEXT: Final = (
-    "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an "
-    "alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')"
-)
-_SUBDOMAIN_TEXT: Final = (
-    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end "
-    "with an alphanumeric character (e.g. 'example.com', regex used for validation is "
-    "'[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"
-)
-_WILDCARD_TEXT: Final = (
-    "a wildcard DNS-1123 subdomain must start with '*.', followed by a valid DNS subdomain, which must consist of lower case "
-    "alphanumeric characters, '-' or '.' and end with an alphanumeric character (e.g. '*.example.com', regex used for "
-    "validation is '\\*\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"
-)
 _KEY_TEXT: Final = (
     "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or 'KEY_NAME',  or 'key-name', "
     "regex used for validation is '[-._a-zA-Z0-9]+')"
@@ -60,22 +48,22 @@ _PERCENT_TEXT: Final = (
 def label_problems(value: str) -> list[str]:
     """Return what keeps a value from being a DNS label; empty when nothing does."""
     problems = ["must be no more than 63 characters"] if utf8_length(value) > 63 else []
-    if not _LABEL.match(value):
-        problems.append("must not contain dots" if _SUBDOMAIN.match(value) else _LABEL_TEXT)
+    if not is_label(value):
+        problems.append("must not contain dots" if is_subdomain(value) else LABEL_RULE)
     return problems
 
 
 def label_1035_problems(value: str) -> list[str]:
     """Return what keeps a value from being the name of a version, a plural or the like; empty when nothing does."""
     problems = ["must be no more than 63 characters"] if utf8_length(value) > 63 else []
-    return problems if _LABEL_1035.match(value) else [*problems, _LABEL_1035_TEXT]
+    return problems if is_label_1035(value) else [*problems, LABEL_1035_RULE]
 
 
 def subdomain_problems(value: str) -> list[str]:
     """Return what keeps a value from being a DNS subdomain, as the names of most kinds must be."""
     problems = ["must be no more than 253 characters"] if utf8_length(value) > 253 else []
-    if not _SUBDOMAIN.match(value):
-        problems.append(_SUBDOMAIN_TEXT)
+    if not is_subdomain(value):
+        problems.append(SUBDOMAIN_RULE)
     return problems
 
 
@@ -99,8 +87,8 @@ def subdomain_causes(value: Any, path: str) -> Iterator[StatusCause]:
 def host_causes(host: str, path: str) -> Iterator[StatusCause]:
     """A host of an Ingress: a subdomain, or `*.` and a subdomain."""
     if "*" in host:
-        if not host.startswith("*.") or not _SUBDOMAIN.match(host[2:]):
-            yield invalid_value(path, host, _WILDCARD_TEXT)
+        if not host.startswith("*.") or not is_subdomain(host[2:]):
+            yield invalid_value(path, host, WILDCARD_RULE)
     else:
         yield from subdomain_causes(host, path)
 
@@ -233,6 +221,13 @@ def percentage(value: Any) -> int | None:
     return int(value[:-1]) if isinstance(value, str) and _PERCENT.match(value) else None
 
 
+def share_value(value: Any) -> int:
+    """Return the number of Pods or of hundredths, 0 for what is neither (getIntOrPercentValue in pkg/apis/apps/validation)."""
+    if isinstance(value, str):
+        return percentage(value) or (int(value) if re.fullmatch(r"[+-]?[0-9]+", value) else 0)
+    return int(value or 0)
+
+
 def at_most_all_causes(value: Any, path: str) -> Iterator[StatusCause]:
     if (percentage(value) or 0) > 100:
         yield invalid_value(path, value, "must not be greater than 100%")
@@ -255,8 +250,27 @@ def address_causes(text: str, path: str) -> Iterator[StatusCause]:
         yield invalid_value(path, text, "must not be an IPv4-mapped IPv6 address")
 
 
+def canonical_address_problems(text: str) -> list[str]:
+    """Return what is wrong with an IP address that has to be in its canonical form (IsValidIP in apimachinery's util/validation/ip.go)."""
+    found = [cause.message.partition(": ")[2].partition(": ")[2] for cause in address_causes(text, "")]
+    if not found and str(ipaddress.ip_address(text)) != text:
+        found = [f'must be in canonical form ("{ipaddress.ip_address(text)}")']
+    return found
+
+
 Network: TypeAlias = ipaddress.IPv4Network | ipaddress.IPv6Network
 _PADDING = re.compile(r"(?<![^./])0+(?=[0-9])")
+
+
+def lenient_address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    """Return an address, also one with leading zeros; an IPv4-mapped one is IPv4 (ParseIPSloppy in k8s.io/utils/net)."""
+    if "%" in text:
+        return None
+    try:
+        address = ipaddress.ip_address(text if ":" in text else _PADDING.sub("", text))
+    except ValueError:
+        return None
+    return (address.ipv4_mapped if address.version == 6 else None) or address
 
 
 def network_of(text: str) -> Network | None:
@@ -271,6 +285,19 @@ def network_of(text: str) -> Network | None:
         return None
     mapped = network.network_address.ipv4_mapped if network.version == 6 else None
     return network if mapped is None else ipaddress.ip_network((mapped, max(network.prefixlen - 96, 0)))
+
+
+def interface_address_causes(text: str, path: str) -> Iterator[StatusCause]:
+    """An address and the length of the prefix of its network, in canonical form (IsValidInterfaceAddress in the same file)."""
+    network, given = network_of(text), text.partition("/")[0]
+    if network is None:
+        yield invalid_value(path, text, "must be a valid address in CIDR form, (e.g. 10.9.8.7/24 or 2001:db8::1/64)")
+        return
+    address = ipaddress.ip_address(given if ":" in given else _PADDING.sub("", given))
+    mapped = address.ipv4_mapped if address.version == 6 else None
+    canonical = f"{address if mapped is None else mapped}/{network.prefixlen}"
+    if text != canonical:
+        yield invalid_value(path, text, f'must be in canonical form ("{canonical}")')
 
 
 def network_causes(text: str, path: str) -> Iterator[StatusCause]:

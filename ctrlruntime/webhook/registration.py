@@ -13,6 +13,7 @@ from typing import Any, Literal, TypeAlias
 from ctrlruntime.api.kind import KindInfo
 from ctrlruntime.api.object import Object, kind_of
 from ctrlruntime.errors import ConfigError
+from ctrlruntime.name_rules import LABEL
 from ctrlruntime.selector import from_label_selector, label_key_problems
 from ctrlruntime.webhook.endpoint import EndpointKind
 from ctrlruntime.webhook.request import Operation
@@ -33,8 +34,7 @@ _CHOICES: Mapping[str, tuple[str | None, ...]] = {
     "reinvocation_policy": (None, "Never", "IfNeeded"),
     "scope": (None, "*", "Namespaced", "Cluster"),
 }
-_LABEL = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
-_NAME = re.compile(rf"{_LABEL}(\.{_LABEL}){{2,}}")
+_NAME = re.compile(rf"{LABEL}(\.{LABEL}){{2,}}")
 _LONGEST_NAME = 253
 _REVIEW = re.compile(r"[a-z]([-a-z0-9]{0,61}[a-z0-9])?")
 _MOST_CONDITIONS = 64

@@ -10,7 +10,7 @@ from ctrlruntime.apiserver.registry.defaults import default
 from ctrlruntime.apiserver.registry.pod_amounts import qos_class
 from ctrlruntime.apiserver.registry.services import DEFAULT_NETWORK, NODE_PORTS, ServiceAddresses
 from ctrlruntime.errors import APIStatusError, Forbidden, Invalid
-from ctrlruntime.schema.quantity import canonical, comparable, is_whole, parse, units
+from ctrlruntime.quantities import canonical, comparable, is_whole, parse, units
 
 
 @pytest.fixture
@@ -341,6 +341,29 @@ async def test_a_small_network_is_used_up_and_says_so(api):
     assert found == {f"10.9.0.{n}" for n in range(2, 7)}
     with pytest.raises(APIStatusError, match="range is full"):
         await service(api, "one-too-many")
+
+
+async def test_an_address_given_out_before_webhooks_are_asked_is_not_given_twice(api):
+    rng = random.Random(1)
+    addresses = api.extensions.addresses = ServiceAddresses(ipaddress.IPv4Network("10.9.0.0/29"), rng=rng)
+    services = api.store.table("", "services").records
+    waiting = {"metadata": {"namespace": "default", "name": "waiting"}, "spec": {"ports": [{"port": 80}]}}
+    chosen = {"metadata": {"namespace": "default", "name": "chosen"}, "spec": {"ports": [{"port": 80}]}}
+    last_steps, refused = [], []
+
+    addresses.begin(waiting, services, last_steps)
+    taken = waiting["spec"]["clusterIP"]
+    chosen["spec"] |= {"clusterIP": taken, "clusterIPs": [taken]}
+    addresses.begin(chosen, services, refused)
+    rng.seed(1)
+    quick = await service(api, "quick")
+    for step in last_steps:
+        step()
+
+    assert quick["clusterIP"] == taken
+    assert waiting["spec"]["clusterIP"] != taken
+    with pytest.raises(Invalid, match="provided IP is already allocated"):
+        refused[0]()
 
 
 async def test_an_address_that_is_taken_or_outside_is_refused(api):

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import select
 import shutil
+import socket
 import subprocess
 
 import pytest
@@ -154,3 +156,43 @@ def test_a_namespace_goes_with_all_it_holds(kubectl, ns):
     kubectl(f"delete ns {ns.removeprefix('namespaces/')} --timeout=20s")
 
     assert "NotFound" in kubectl(f"get ns {ns.removeprefix('namespaces/')}", code=1)
+
+
+def test_port_forward_serves_many_connections(environment, kubectl, ns):
+    with socket.create_server(("127.0.0.1", 0)) as behind:
+        kubectl("apply -f -", POD_WITH_PORT.replace("LOCAL", str(behind.getsockname()[1])))
+        kubectl("wait --for=condition=Ready pod/web")
+        namespace = ns.removeprefix("namespaces/")
+        command = ["kubectl", "-n", namespace, "port-forward", "pod/web", "--address=127.0.0.1", ":80", ":81"]
+        with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as forwarding:
+            try:
+                ports = [int(re.search(rb"127.0.0.1:(\d+) -> ", forwarding.stdout.readline())[1]) for _ in range(2)]
+                clients = [socket.create_connection(("127.0.0.1", ports[0])) for _ in range(3)]
+                for number, client in enumerate(clients):
+                    client.sendall(b"%d" % number)
+                    client.shutdown(socket.SHUT_WR)
+                for _ in clients:
+                    connection, _ = behind.accept()
+                    with connection, connection.makefile("rb") as lines:
+                        connection.sendall(lines.read() * 100_000)
+                for number, client in enumerate(clients):
+                    with client, client.makefile("rb") as lines:
+                        assert lines.read() == b"%d" % number * 100_000
+                with socket.create_connection(("127.0.0.1", ports[1])) as refused:
+                    assert refused.recv(1) == b""
+            finally:
+                forwarding.terminate()
+            assert (
+                b"name a local port with the annotation simulation.ctrlruntime.dev/port.81" in forwarding.stderr.read()
+            )
+
+
+POD_WITH_PORT = """
+apiVersion: v1
+kind: Pod
+metadata:
+  name: web
+  annotations: {simulation.ctrlruntime.dev/port.80: "LOCAL"}
+spec:
+  containers: [{name: c, image: i}]
+"""

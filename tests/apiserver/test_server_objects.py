@@ -473,12 +473,14 @@ def test_log_and_exec_of_a_pod_that_nobody_runs_are_refused_with_the_reason(api,
     log = api.get(f"{CORE}/{ns}/pods/p/log")
     exec_ = api.request("POST", f"{CORE}/{ns}/pods/p/exec?command=ls&stdout=1")
     forward = api.request("POST", f"{CORE}/{ns}/pods/p/portforward")
+    proxy = api.get(f"{CORE}/{ns}/pods/p/proxy")
     unscheduled = api.request("POST", f"{CORE}/{ns}/pods/q/exec")
 
-    assert (log.code, exec_.code, forward.code) == (400, 500, 501)
+    assert (log.code, exec_.code, forward.code, proxy.code) == (400, 500, 400, 501)
     assert log.message == 'container "c" in pod "p" is waiting to start: ContainerCreating'
     assert exec_.message == 'unable to upgrade connection: container not found ("c")'
-    assert "simulates Pods and runs no containers" in forward.message
+    assert forward.message == "Upgrade request required: the embedded API server forwards ports over WebSocket"
+    assert "simulates Pods and runs no containers" in proxy.message
     assert api.get(f"{CORE}/{ns}/pods/q/log").code == 204
     assert unscheduled.message == "pod q does not have a host assigned"
     assert api.get(f"{CORE}/{ns}/pods/none/log").code == 404

@@ -1,4 +1,4 @@
-"""Commands in simulated containers, what `attach` shows, and logs that are followed."""
+"""Commands in simulated containers, what `attach` shows, logs that are followed, and ports that are forwarded."""
 
 from __future__ import annotations
 
@@ -6,13 +6,17 @@ import asyncio
 import contextlib
 import http.client
 import json
+import re
 import ssl
 from urllib.parse import urlsplit
 
 import pytest
 from servers import LONGEST_WAIT
 
+from ctrlruntime.api.metadata import NamespacedName
 from ctrlruntime.apiserver import Command
+from ctrlruntime.errors import BadRequest
+from ctrlruntime.project.deployment.portforward import get_from_pod
 from ctrlruntime.rest.config import get_config
 from ctrlruntime.rest.transport import Transport
 from ctrlruntime.rest.websocket import Opcode, encode_frame, websocket
@@ -271,3 +275,122 @@ def test_followed_log_goes_on_until_the_container_ends(api, thread, pod, query, 
         ended = {"name": "c", "state": {"terminated": {"exitCode": 0}}, "ready": False}
         api.patch(f"{pod}/status", {"status": {"containerStatuses": [{**STATUS, **ended}]}})
         assert answer.read() == b""
+
+
+# Ports
+
+
+@contextlib.asynccontextmanager
+async def listening(answer):
+    """A server on a free port of this machine; `answer` gets what is sent to it."""
+
+    serving = set()
+
+    async def serve(reader, writer):
+        serving.add(asyncio.current_task())
+        await answer(reader, writer)
+        writer.close()
+        await writer.wait_closed()
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    async with server:
+        yield server.sockets[0].getsockname()[1]
+        await asyncio.gather(*serving)
+
+
+async def shout(reader, writer):
+    while data := await reader.read(100):
+        writer.write(data.upper())
+
+
+def annotate(api, pod, **annotations):
+    assert api.patch(pod, {"metadata": {"annotations": annotations}}).code == 200
+
+
+async def test_channels_of_ports_carry_data_and_errors(api, connect, pod):
+    uid = api.get(pod).body["metadata"]["uid"]
+    async with listening(shout) as port:
+        annotate(api, pod, **{f"{PREFIX}/port.80": str(port)})
+        async with connect(f"{pod}/portforward", "ports=80,81", "ports=80", protocol=V4) as stream:
+            stream.socket.send(b"\x00ab")
+            stream.socket.send(b"\x04c")
+            await stream.until(0, b"AB")
+            await stream.until(4, b"C")
+            await stream.until(3, b"port.81")
+
+    eighty, eighty_one = (80).to_bytes(2, "little"), (81).to_bytes(2, "little")
+    error = stream.channels.pop(3)
+    assert stream.channels == {0: eighty + b"AB", 1: eighty, 2: eighty_one, 4: eighty + b"C", 5: eighty}
+    assert error.startswith(eighty_one + f"error forwarding port 81 to pod p, uid {uid}: failed to connect".encode())
+    assert f"name a local port with the annotation {PREFIX}/port.81 of the Pod".encode() in error
+
+
+@pytest.mark.parametrize("text", ["0", "65536", "1" * 5000, "x", "-1", ""])
+async def test_annotation_of_a_port_that_is_none_is_refused(api, connect, pod, text):
+    annotate(api, pod, **{f"{PREFIX}/port.80": text})
+    async with connect(f"{pod}/portforward", "ports=80", protocol=V4) as stream:
+        await stream.until(1, b"must be a port from 1 to 65535")
+
+
+async def test_function_names_the_port(api, thread, connect, pod):
+    async with listening(shout) as port:
+
+        async def local(document, number):
+            return port if (document["metadata"]["name"], number) == ("p", 5432) else None
+
+        end = thread.call(lambda: thread.server.containers.forward(local))
+        try:
+            async with connect(f"{pod}/portforward", "ports=5432,5433", protocol=V4) as stream:
+                stream.socket.send(b"\x00ab")
+                await stream.until(0, b"AB")
+                await stream.until(3, b"connection refused")
+        finally:
+            thread.call(end)
+
+
+async def test_channels_close_when_the_ports_do(api, connect, pod):
+    async def bye(_reader, writer):
+        writer.write(b"bye")
+
+    async with listening(bye) as port:
+        annotate(api, pod, **{f"{PREFIX}/port.80": str(port)})
+        async with connect(f"{pod}/portforward", "ports=80", protocol=V4) as stream:
+            assert await stream.finish() is None
+
+    assert stream.channels[0] == b"\x50\x00bye"
+
+
+@pytest.mark.parametrize(
+    ("query", "message"),
+    [
+        ("", 'query parameter "ports" is required'),
+        ("?ports=", 'query parameter "ports" cannot be empty'),
+        ("?ports=80,x", 'unable to parse "80,x" as a port: strconv.ParseUint: parsing "x": invalid syntax'),
+        ("?ports=65536", 'unable to parse "65536" as a port: strconv.ParseUint: parsing "65536": value out of range'),
+        ("?ports=0", 'port "0" must be > 0'),
+    ],
+)
+async def test_wrong_ports_are_refused(thread, connect, pod, query, message):
+    parts = [part for part in query.removeprefix("?").split("&") if part]
+    with pytest.raises(BadRequest, match=re.escape(message)):
+        async with connect(f"{pod}/portforward", *parts, protocol=V4):
+            pass
+
+
+async def test_page_of_a_pod_is_read_through_the_server(api, ns, connect, pod, thread, tmp_path):
+    async def page(reader, writer):
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n" + b"x" * 100000)
+        await writer.drain()
+
+    async with listening(page) as port:
+        annotate(api, pod, **{f"{PREFIX}/port.8082": str(port)})
+        thread.server.write_kubeconfig(tmp_path / "config")
+        transport = Transport(get_config(str(tmp_path / "config")))
+        try:
+            name = NamespacedName(ns.removeprefix("namespaces/"), "p")
+            found = await get_from_pod(transport, name, 8082, "/", timeout=LONGEST_WAIT)
+        finally:
+            await transport.close()
+
+    assert (found.status, len(found.body)) == (200, 100000)

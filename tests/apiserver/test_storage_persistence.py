@@ -385,7 +385,7 @@ def test_conditions_that_a_run_did_not_get_to_are_written_by_the_next(tmp_path, 
     service["spec"]["service"] = {"namespace": "default", "name": "s"}
     schema = {
         "metadata": {"name": "f"},
-        "spec": {"priorityLevelConfiguration": {"name": "no"}, "matchingPrecedence": 1},
+        "spec": {"priorityLevelConfiguration": {"name": "no"}, "matchingPrecedence": 2},
     }
 
     def conditions(api, path):

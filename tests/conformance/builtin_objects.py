@@ -6,28 +6,11 @@ A path is `GROUP/VERSION/PLURAL` (`v1/pods`); one that begins with `/` is of a k
 from __future__ import annotations
 
 import base64
-from dataclasses import dataclass
 from typing import Any
 
-Document = dict[str, Any]
-
-
-@dataclass(frozen=True)
-class Case:
-    """One write: `body` is created, or, with `changes`, stored and then replaced by itself with the changes (a merge
-    patch) in it.
-    """
-
-    name: str
-    path: str
-    body: Document
-    changes: Document | None = None
-    subresource: str = ""
-    is_stored: bool = False
-    """The create is not a dry run: for what only a real write is told."""
-    is_deleted: bool = False
-    """What is compared is the answer to the delete."""
-
+from builtin_case import Case, Document, named
+from device_cases import DEVICE_CASES
+from less_common_cases import LESS_COMMON
 
 LABELS = {"app": "a"}
 REQUEST = """-----BEGIN CERTIFICATE REQUEST-----
@@ -41,11 +24,6 @@ bbaMoKvcQNh2Y+bSk+rH
 """A certificate signing request that OpenSSL made; its key is gone."""
 CONTAINER = {"name": "c", "image": "nginx:1"}
 POD = {"schedulerName": "nobody", "containers": [CONTAINER]}
-
-
-def named(name: str = "x", /, **rest: Any) -> Document:
-    meta = rest.pop("meta", {})
-    return {"metadata": {"name": name, **meta}, **rest}
 
 
 def pod(**spec: Any) -> Document:
@@ -1195,6 +1173,33 @@ _ROLE_BINDING = named(
     roleRef={"kind": "Role", "name": "r", "apiGroup": "rbac.authorization.k8s.io"},
     subjects=[{"kind": "User", "name": "u", "apiGroup": "rbac.authorization.k8s.io"}],
 )
+_CAPACITY = named(storageClassName="x", nodeTopology={"matchLabels": {"a": "b"}}, capacity="1Gi")
+_ADDRESS = named("10.1.2.3", spec={"parentRef": {"resource": "services", "name": "s", "namespace": "n"}})
+RARE = [
+    Case("capacity", "storage.k8s.io/v1/csistoragecapacities", _CAPACITY),
+    Case("capacity of no class", "storage.k8s.io/v1/csistoragecapacities", named(capacity="-1")),
+    Case("capacity of odd things", "storage.k8s.io/v1/csistoragecapacities", named(
+        storageClassName="A b", nodeTopology={"matchLabels": {"a b": "c"}, "matchExpressions": [{"key": "a", "operator": "X"}]})),
+    Case("capacity that grows", "storage.k8s.io/v1/csistoragecapacities", _CAPACITY, {"capacity": "2Gi", "maximumVolumeSize": "1Gi"}),
+    Case("capacity of another class", "storage.k8s.io/v1/csistoragecapacities", _CAPACITY, {
+        "storageClassName": "y", "nodeTopology": {"matchLabels": {"a": "c"}}, "capacity": "-2"}),
+    Case("address", "/networking.k8s.io/v1/ipaddresses", _ADDRESS),
+    Case("address of nothing", "/networking.k8s.io/v1/ipaddresses", named("10.1.2.3", spec={})),
+    Case("address of an odd thing", "/networking.k8s.io/v1/ipaddresses", named("10.1.2.3", spec={
+        "parentRef": {"group": "A b", "resource": "a/b", "name": "..", "namespace": "a%b"}})),
+    Case("address with half a parent", "/networking.k8s.io/v1/ipaddresses", named("10.1.2.3", spec={"parentRef": {"group": "a"}})),
+    *(Case(f"address {name}", "/networking.k8s.io/v1/ipaddresses", {**_ADDRESS, "metadata": {"name": name}})
+      for name in ("x", "010.1.2.3", "::1", "::ffff:1.2.3.4", "2001:DB8::1", "1.2.3", "1.2.3.4/8")),
+    Case("address of another thing", "/networking.k8s.io/v1/ipaddresses", _ADDRESS, {"spec": {"parentRef": {"name": "t"}}}),
+    Case("address of no thing any more", "/networking.k8s.io/v1/ipaddresses", _ADDRESS, {"spec": {"parentRef": None}}),
+]  # fmt: skip
+_ANOTHER_SELECTOR: Document = {
+    "spec": {
+        "selector": {"matchLabels": {"b": "c"}},
+        "template": {"spec": {"restartPolicy": "Never"}},
+        "minReadySeconds": -1,
+    }
+}
 CHANGED_TWICE = [
     Case(
         "secret of another type and without a key",
@@ -1230,25 +1235,13 @@ CHANGED_TWICE = [
         "daemon set with another selector and a bad template",
         "apps/v1/daemonsets",
         workload(),
-        {
-            "spec": {
-                "selector": {"matchLabels": {"b": "c"}},
-                "template": {"spec": {"restartPolicy": "Never"}},
-                "minReadySeconds": -1,
-            }
-        },
+        _ANOTHER_SELECTOR,
     ),
     Case(
         "deployment with another selector and a bad template",
         "apps/v1/deployments",
         workload(),
-        {
-            "spec": {
-                "selector": {"matchLabels": {"b": "c"}},
-                "template": {"spec": {"restartPolicy": "Never"}},
-                "minReadySeconds": -1,
-            }
-        },
+        _ANOTHER_SELECTOR,
     ),
     Case(
         "stateful set with another service and a bad template",
@@ -1367,7 +1360,7 @@ def _with_odd_metadata() -> list[Case]:
             "group": "odd.example.com", "scope": "Namespaced", "names": {"plural": "as", "kind": "A"},
             "versions": [{"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": {"type": "object"}}}]}),
     }  # fmt: skip
-    for case in sorted(_CASES, key=lambda case: case.changes is None):
+    for case in sorted([*_CASES, *RARE], key=lambda case: case.changes is None):
         bodies.setdefault(case.path, case.body)
     return [
         Case(
@@ -1385,4 +1378,4 @@ _WITH_STATUS = frozenset({
     "resourceclaims", "resourcequotas", "services", "statefulsets", "volumeattachments",
 })  # fmt: skip
 """Not here: statuses that a controller of the real server writes meanwhile."""
-CASES = [*_CASES, *CHANGED_TWICE, *_with_odd_metadata()]
+CASES = [*_CASES, *RARE, *CHANGED_TWICE, *_with_odd_metadata(), *LESS_COMMON, *DEVICE_CASES]

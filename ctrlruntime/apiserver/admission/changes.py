@@ -10,13 +10,13 @@ from ctrlruntime.apiserver.admission.matching import has_own_kind
 from ctrlruntime.apiserver.admission.reviews import internal
 from ctrlruntime.apiserver.go_json import read_head
 from ctrlruntime.apiserver.interfaces import AdmissionAttributes
-from ctrlruntime.apiserver.patch import json_patch
 from ctrlruntime.apiserver.registry.defaults import default
 from ctrlruntime.apiserver.registry.resources import Resource, built_in
 from ctrlruntime.errors import BadRequest, StatusCause
+from ctrlruntime.patch import apply_json_patch
 from ctrlruntime.schema import Misfit
 from ctrlruntime.schema.messages import message_of
-from ctrlruntime.schema.trees import Document, copy_tree, encode_sorted, is_same
+from ctrlruntime.schema.trees import Document, encode_sorted, is_same
 from ctrlruntime.schema.typed import object_meta, typed
 
 
@@ -50,7 +50,7 @@ class Shown:
         Raises: PatchError, and APIStatusError when the result cannot be read.
         """
         assert self.object is not None
-        changed = json_patch.apply(copy_tree(self.object), operations)
+        changed = apply_json_patch(self.object, operations)
         return self.become(changed, is_strict=is_strict)
 
     def become(self, changed: Document, *, is_strict: bool = False) -> bool:

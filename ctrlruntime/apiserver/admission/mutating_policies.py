@@ -13,11 +13,11 @@ from ctrlruntime.apiserver.apply.merge import merge
 from ctrlruntime.apiserver.apply.types import Type
 from ctrlruntime.apiserver.apply.validation import problems
 from ctrlruntime.apiserver.interfaces import AdmissionAttributes, Decide, Operation, Turns, allow_all
-from ctrlruntime.apiserver.patch import json_patch
 from ctrlruntime.apiserver.registry.admission_policy_validation import mutation_scope_of
 from ctrlruntime.apiserver.registry.expressions import ExpressionError, evaluate
 from ctrlruntime.apiserver.registry.resources import Resource
 from ctrlruntime.errors import APIStatusError, PatchError
+from ctrlruntime.patch import FailedTestError
 from ctrlruntime.schema.trees import Document
 
 
@@ -131,7 +131,7 @@ class MutatingPolicies:
     def _patch(operations: list[Document], shown: Shown) -> None:
         try:
             shown.patch(operations, is_strict=True)
-        except json_patch.FailedTestError:
+        except FailedTestError:
             pass
         except PatchError as error:
             raise _MutationError(f"JSON Patch: {error}") from None

@@ -39,6 +39,7 @@ _EXCEPTIONS: Mapping[tuple[str, str, str], Reset] = {
         frozenset({"spec"}), {"f:status": {"f:certificate": {}}}
     ),
     ("storage.k8s.io", "volumeattachments", "status"): _SPEC_AND_METADATA,
+    ("networking.k8s.io", "servicecidrs", "status"): _SPEC_AND_METADATA,
     ("admissionregistration.k8s.io", "validatingadmissionpolicies", "status"): _SPEC_AND_METADATA,
     ("apiregistration.k8s.io", "apiservices", "status"): _SPEC_AND_METADATA,
     ("flowcontrol.apiserver.k8s.io", "flowschemas", "status"): _SPEC_AND_METADATA,

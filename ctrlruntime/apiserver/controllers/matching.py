@@ -17,7 +17,7 @@ from typing import Final, TypeAlias
 from ctrlruntime.apiserver.controllers.keyed import Key
 from ctrlruntime.apiserver.controllers.objects import is_deleting, key_of, labels_of, metadata
 from ctrlruntime.apiserver.registry.storage_classes import class_of
-from ctrlruntime.schema.quantity import parse
+from ctrlruntime.quantities import parse
 from ctrlruntime.schema.trees import Document
 from ctrlruntime.selector import from_label_selector
 

@@ -10,7 +10,7 @@ from typing import Any, Final
 from ctrlruntime.apiserver.controllers.objects import FINISHED, condition, labels_of, metadata
 from ctrlruntime.apiserver.interfaces import Change
 from ctrlruntime.apiserver.registry.pod_amounts import requests_of
-from ctrlruntime.schema.quantity import parse
+from ctrlruntime.quantities import parse
 from ctrlruntime.schema.trees import Document
 
 _CLOSED: Final = {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}

@@ -36,7 +36,7 @@ from ctrlruntime.apiserver.controllers.volumes import (
 )
 from ctrlruntime.apiserver.interfaces import API, Change
 from ctrlruntime.apiserver.registry.storage_classes import class_of
-from ctrlruntime.schema.quantity import parse
+from ctrlruntime.quantities import parse
 from ctrlruntime.schema.trees import Document
 
 ANNOTATION: Final = f"{PREFIX}provision"

@@ -19,7 +19,7 @@ from ctrlruntime.apiserver.admission.plugins.quota_usage import (
 from ctrlruntime.apiserver.controllers.keyed import Key, keys_in, keys_of
 from ctrlruntime.apiserver.controllers.objects import key_of
 from ctrlruntime.apiserver.interfaces import API, Change
-from ctrlruntime.schema.quantity import parse
+from ctrlruntime.quantities import parse
 from ctrlruntime.schema.trees import Document
 
 _AGAIN: Final = 300.0

@@ -17,9 +17,9 @@ from typing import Any
 from ctrlruntime.apiserver.discovery.openapi_paths import kind_of, paths_of
 from ctrlruntime.apiserver.encoding import decode
 from ctrlruntime.apiserver.interfaces import DEFINITIONS
-from ctrlruntime.apiserver.patch import PatchSchema
 from ctrlruntime.apiserver.registry import Registry, Resource
 from ctrlruntime.apiserver.storage import Record
+from ctrlruntime.apiserver.strategic_patch import PatchSchema
 from ctrlruntime.data import open_data
 from ctrlruntime.schema.trees import Document, encode
 
@@ -191,12 +191,56 @@ def schema_name(resource: Resource) -> str:
     return ".".join([*reversed(resource.group.split(".")), resource.version, resource.kind])
 
 
+_METADATA: Document = {"allOf": [{"$ref": _OBJECT_META}]}
+_INTEGER_OR_STRING = [{"type": "integer"}, {"type": "string"}]
+_SWITCHES = frozenset(
+    {
+        "exclusiveMaximum",
+        "exclusiveMinimum",
+        "nullable",
+        "uniqueItems",
+        "x-kubernetes-embedded-resource",
+        "x-kubernetes-int-or-string",
+    }
+)
+"""Fields of Go that are left out when they are false."""
+
+
 def _published(resource: Resource, schema: Document) -> Document:
-    properties = dict(schema.get("properties") or {})
-    for key in ("apiVersion", "kind"):
-        properties.setdefault(key, {"type": "string"})
-    properties["metadata"] = {"allOf": [{"$ref": _OBJECT_META}]}
-    return {**schema, "properties": properties, "x-kubernetes-group-version-kind": [kind_of(resource)]}
+    """Return the schema of a custom kind as apiextensions publishes it (builder.go in its pkg/controller/openapi/builder)."""
+    published = _unfolded(schema)
+    properties: Document = dict(published.get("properties") or {})
+    properties.update({"apiVersion": {"type": "string"}, "kind": {"type": "string"}, "metadata": _METADATA})
+    published = {**published, "properties": properties, "x-kubernetes-group-version-kind": [kind_of(resource)]}
+    if resource.selectable_fields:
+        paths = [{"fieldPath": path} for path in resource.selectable_fields]
+        published["x-kubernetes-selectable-fields"] = paths
+    return published
+
+
+def _unfolded(schema: Document) -> Document:
+    """Return a schema that says in full what an int-or-string and an embedded resource are."""
+    found = {key: value for key, value in schema.items() if value not in ([], {}) and (value or key not in _SWITCHES)}
+    for key in ("items", "additionalProperties"):
+        if isinstance(schema.get(key), dict):
+            found[key] = _unfolded(schema[key])
+    if schema.get("properties"):
+        found["properties"] = {name: _unfolded(child) for name, child in schema["properties"].items()}
+    if schema.get("x-kubernetes-int-or-string"):
+        branches: list[Document] = found.get("allOf") or []
+        says_so = found.get("anyOf") == _INTEGER_OR_STRING or (
+            branches and branches[0].get("anyOf") == _INTEGER_OR_STRING
+        )
+        if not says_so and "anyOf" not in found:
+            found["anyOf"] = _INTEGER_OR_STRING
+        elif not says_so:
+            found["allOf"] = [{"anyOf": _INTEGER_OR_STRING}, *branches]
+    if schema.get("x-kubernetes-embedded-resource"):
+        own = {"apiVersion": {"type": "string"}, "kind": {"type": "string"}, "metadata": _METADATA}
+        found["properties"] = {**(found.get("properties") or {}), **own}
+        required: list[str] = found.get("required") or []
+        found["required"] = [*required, *(name for name in ("kind", "apiVersion") if name not in required)]
+    return found
 
 
 def _published_list(resource: Resource, name: str) -> Document:

@@ -40,6 +40,7 @@ from ctrlruntime.apiserver.http.negotiation import STREAMS, negotiate
 from ctrlruntime.apiserver.http.objects import Objects
 from ctrlruntime.apiserver.http.options import list_options
 from ctrlruntime.apiserver.http.pages import Pages
+from ctrlruntime.apiserver.http.port_forward import PortForward
 from ctrlruntime.apiserver.http.reviews import REVIEWS, Reviews
 from ctrlruntime.apiserver.http.streams import Streams
 from ctrlruntime.apiserver.http.subresources import Subresources
@@ -89,6 +90,7 @@ class Application:
         self._pages = Pages(registry, discovery, tokens)
         self._subresources = Subresources(registry, self._objects, tokens)
         self._streams = Streams(registry, containers)
+        self._port_forward = PortForward(registry, containers)
         self._impersonation = Impersonation(None if allows_all else rbac)
         self._reviews = Reviews(registry, rbac, authenticator, allows_all=allows_all)
 
@@ -132,9 +134,7 @@ class Application:
                 add_warnings(page.headers, call.warnings)
             return page
         resource = self._resource(target)
-        if resource is None or (
-            method == "POST" and resource.is_custom and resource.namespaced and not target.namespace
-        ):
+        if resource is None or _lacks_namespace(call, resource, target):
             return self._unknown(target)
         call.resource = resource
         if not resource.is_custom:  # upstream has no handler for what a built-in kind cannot do, so it cannot warn
@@ -240,7 +240,8 @@ class Application:
     ) -> web.StreamResponse:
         if target.subresource != "log":
             await self._subresources.admit_connection(call, resource, target)
-            return await self._streams.open(request, call, resource, target)
+            opening = self._port_forward if target.subresource == "portforward" else self._streams
+            return await opening.open(request, call, resource, target)
         if call.asks("follow"):
             return await self._streams.follow(request, call, resource, target)
         return await self._subresources.handle(call, resource, target)
@@ -271,14 +272,14 @@ class Application:
     async def _list(self, call: Call, resource: Resource) -> web.Response:
         representation = negotiate(call.headers.get("Accept", ""), is_collection=True, is_custom=resource.is_custom)
         view = self._objects.view(call, resource, representation)
-        body = await list_body(self._registry, call, list_options(call), view)
+        body = await list_body(self._registry, call, list_options(call, self._registry.features), view)
         return answer(call, body, is_yaml=representation.is_yaml)
 
     async def _watch(self, request: web.BaseRequest, call: Call, resource: Resource) -> web.StreamResponse:
         representation = negotiate(call.headers.get("Accept", ""), is_collection=True, is_custom=resource.is_custom)
         if representation.is_yaml:
             raise NotAcceptable(f"only the following media types are accepted: {STREAMS}")
-        options = list_options(call)
+        options = list_options(call, self._registry.features)
         watch = Watch(
             self._registry,
             call,
@@ -334,6 +335,11 @@ def _verbs_of(target: ResourcePath) -> frozenset[str]:
     return frozenset({"GET", "PUT", "PATCH", "DELETE"} if target.name else {"GET", "POST", "DELETE"})
 
 
+def _lacks_namespace(call: Call, resource: Resource, target: ResourcePath) -> bool:
+    """Tell whether a custom resource is asked over all namespaces for more than a list or a watch (customresource_handler.go)."""
+    return resource.is_custom and resource.namespaced and not target.namespace and call.verb not in {"list", "watch"}
+
+
 def _check_custom_method(call: Call, target: ResourcePath) -> None:
     """Custom resources have one handler for all methods: a name too much is no matter to POST, one too few is to PUT and PATCH."""
     if call.method not in {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"}:
@@ -343,7 +349,7 @@ def _check_custom_method(call: Call, target: ResourcePath) -> None:
 
 
 _DURATION = re.compile(r"[-+]?(?:0|(?:\d+(?:\.\d*)?|\.\d+)(?:ns|us|µs|ms|s|m|h))+|")
-_STREAMS = frozenset({"log", "exec", "attach"})
+_STREAMS = frozenset({"log", "exec", "attach", "portforward"})
 _ITEM_VERBS = frozenset({"get", "update", "patch", "delete"})
 _REVIEW_GROUPS = frozenset({"authentication.k8s.io", "authorization.k8s.io"})
 

@@ -57,7 +57,7 @@ def read_object(call: Call, resource: Resource, options: WriteOptions, *, also: 
     ):  # a decoder of all kinds reads them
         problem = f"converting (v1.{given[1]}) to ({resource.group.partition('.')[0]}.{kind}): unknown conversion"
     else:
-        problem = problem_of(*given, resource)
+        problem = problem_of(*given, document, resource)
     if problem:
         raise BadRequest(f'{given[1]} in version "{version}" cannot be handled as a {kind}: {problem}')
     raise BadRequest(_other_version(given_version, api_version))
@@ -99,13 +99,12 @@ def read_tree(call: Call, kind: str, *, is_custom: bool = False, options: WriteO
         ) from None
     if options is not None and options.field_validation != "Ignore":
         if form == "json":
-            options.duplicates = duplicate_fields(call.body, tree)
+            options.duplicates = [f'duplicate field "{path}"' for path in duplicate_fields(call.body, tree)]
         elif repeated and options.field_validation == "Strict":
             listed = "".join(f"\n  {line}" for line in repeated)
-            version = str(tree.get("apiVersion", "v1")).rpartition("/")[2]
-            raise undecodable(kind, version, f"strict decoding error: yaml: unmarshal errors:{listed}")
+            options.duplicates = [f"yaml: unmarshal errors:{listed}"]
         else:
-            options.warnings.extend(repeated)
+            options.duplicates = list(repeated)
     return tree
 
 

@@ -15,6 +15,7 @@ from ctrlruntime.apiserver.go_json import Struct, unmarshal
 from ctrlruntime.apiserver.go_values import parse_uint
 from ctrlruntime.apiserver.http.calls import Call
 from ctrlruntime.apiserver.http.options import ListOptions
+from ctrlruntime.apiserver.http.shards import Shard
 from ctrlruntime.apiserver.http.views import View
 from ctrlruntime.apiserver.registry import Registry, Resource
 from ctrlruntime.apiserver.registry.strategies import strategy_of
@@ -47,14 +48,15 @@ class Match:
         self.key = key
         self._readers = _field_readers(resource, options.fields)
         self.fields = options.fields
-        self.is_trivial = not options.labels and not options.fields and key is None
+        self.shard = Shard(options.shard_selector) if options.shard_selector else None
+        self.is_trivial = not options.labels and not options.fields and key is None and self.shard is None
 
     def __call__(self, record: Record) -> bool:
         if self.is_trivial:
             return True
         if self.key is not None and record.key != self.key:
             return False
-        if not self.labels.matches(record.labels):
+        if not self.labels.matches(record.labels) or (self.shard is not None and not self.shard.matches(record)):
             return False
         if not self.fields:
             return True
@@ -69,19 +71,21 @@ class Match:
 
 def _field_readers(resource: Resource, fields: FieldSelector) -> dict[str, _Reader]:
     readers: dict[str, _Reader] = {}
-    known = strategy_of(*resource.stored_as, is_custom=resource.is_custom).fields
+    strategy = strategy_of(*resource.stored_as, is_custom=resource.is_custom)
+    known = strategy.fields
     if known is not None and resource.group == "events.k8s.io":
         known = {_EVENT_PATHS.get(path.partition(".")[0], path.partition(".")[0]) + path[len(path.partition(".")[0]) :]: reader
-                 for path, reader in known.items()}  # fmt: skip
+                 for path, reader in known.items() if path != "source"}  # fmt: skip
     for path in fields.paths:
-        if path in {"metadata.name", "metadata.namespace"}:
+        if path == "metadata.name" or (path == "metadata.namespace" and (resource.namespaced or known is None)):
             continue
         if resource.is_custom and path in resource.selectable_fields:
             readers[path] = _selectable(path)
         elif known is not None and path in known:
             readers[path] = known[path]
         elif known is not None or resource.is_custom:
-            raise BadRequest(f"field label not supported: {path}")
+            kind = f"{resource.api_version}, Kind={resource.kind}"
+            raise BadRequest(strategy.unknown_field.format(path=path, kind=kind))
         else:
             raise BadRequest(f'"{path}" is not a known field selector: only "metadata.name", "metadata.namespace"')
     return readers
@@ -163,17 +167,18 @@ def take_page(
 ) -> tuple[Iterable[Record], Document]:
     """Return the first `limit` of the records that match (0: all), and the metadata of a list of them."""
     metadata: Document = {"resourceVersion": str(revision)}
+    shown: Document = {} if match.shard is None else {"shardInfo": {"selector": match.shard.shown}}
     waiting = iter(records)
     matching = waiting if match.is_trivial else (record for record in waiting if match(record))
     if not limit:
-        return matching, metadata
+        return matching, {**metadata, **shown}
     page = list(islice(matching, limit))
     # Whether one of the objects that are left matches is not looked at: the next page may be empty.
     if len(page) == limit and next(waiting, None) is not None:
         metadata["continue"] = _token(revision, page[-1].key, namespace)
         if match.is_trivial:
             metadata["remainingItemCount"] = count - limit
-    return page, metadata
+    return page, {**metadata, **shown}
 
 
 def parse_version(text: str) -> int:

@@ -22,11 +22,11 @@ from ctrlruntime.apiserver.http.lists import Match, read_version, take_page
 from ctrlruntime.apiserver.http.negotiation import Representation, negotiate, patch_type
 from ctrlruntime.apiserver.http.options import delete_options, list_options, write_options
 from ctrlruntime.apiserver.http.views import View
-from ctrlruntime.apiserver.patch import PatchSchema, json_patch, restored, strategic_merge
 from ctrlruntime.apiserver.registry import DeleteOptions, Registry, Resource, WriteOptions, Written
 from ctrlruntime.apiserver.registry.reading import read
 from ctrlruntime.apiserver.registry.scheme import problem_of
 from ctrlruntime.apiserver.storage import Record
+from ctrlruntime.apiserver.strategic_patch import PatchSchema, restored, strategic_merge
 from ctrlruntime.errors import (
     APIStatusError,
     BadRequest,
@@ -37,7 +37,7 @@ from ctrlruntime.errors import (
     StatusCause,
     UnsupportedMediaType,
 )
-from ctrlruntime.patch import apply_merge_patch
+from ctrlruntime.patch import apply_json_patch, apply_merge_patch
 from ctrlruntime.schema.trees import Document, copy_tree, encode, encode_sorted
 from ctrlruntime.schema.undecodable import Undecodable
 
@@ -196,7 +196,7 @@ class Objects:
             raise BadRequest(f"{prefix}{error}") from None
         if form == "json":
             operations = _operations(patch)
-            return lambda old: _as_object(json_patch.apply(copy_tree(old), operations, copy_limit=_LARGEST_COPY))
+            return lambda old: _as_object(apply_json_patch(old, operations, copy_limit=_LARGEST_COPY))
         if patch is None and form == "strategic":
             patch = {}
         if not isinstance(patch, dict):
@@ -227,7 +227,7 @@ class Objects:
     async def delete_collection(self, call: Call, resource: Resource, target: ResourcePath) -> web.Response:
         representation = negotiate(call.headers.get("Accept", ""), is_custom=resource.is_custom)
         view = self.view(call, resource, representation)
-        selected = list_options(call)
+        selected = list_options(call, self._registry.features)
         options = delete_options(call)
         match = Match(resource, selected, None)
         table = self._registry.store.table(*resource.stored_as)
@@ -385,7 +385,7 @@ def _check_head(resource: Resource, document: Document, old: Document, form: str
         return
     if not resource.is_custom:
         if form != "strategic" and (
-            why := problem_of(version or resource.api_version, kind or resource.kind, resource)
+            why := problem_of(version or resource.api_version, kind or resource.kind, document, resource)
         ):
             raise Undecodable(why)
         document["kind"], document["apiVersion"] = resource.kind, resource.api_version

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -13,6 +13,7 @@ from ctrlruntime.apiserver.go_values import parse_int
 from ctrlruntime.apiserver.http.bodies import parse_body
 from ctrlruntime.apiserver.http.calls import Call
 from ctrlruntime.apiserver.http.negotiation import body_type
+from ctrlruntime.apiserver.options import SHARDED
 from ctrlruntime.apiserver.registry import DeleteOptions, WriteOptions
 from ctrlruntime.errors import BadRequest, StatusCause
 from ctrlruntime.schema.embedded import manager_causes
@@ -36,10 +37,11 @@ class ListOptions:
     timeout: float | None
     allows_bookmarks: bool
     initial_events: bool | None
+    shard_selector: str = ""
 
 
-def list_options(call: Call) -> ListOptions:
-    """Raises: BadRequest, Invalid."""
+def list_options(call: Call, features: Collection[str] = ()) -> ListOptions:
+    """Return the options of a request; `features` are the feature gates that are on. Raises: BadRequest, Invalid."""
     query = call.query
     try:
         labels = parse_labels(query.get("labelSelector", ""))
@@ -57,6 +59,7 @@ def list_options(call: Call) -> ListOptions:
         timeout=None if seconds is None else float(_integer(seconds)),
         allows_bookmarks=call.asks("allowWatchBookmarks"),
         initial_events=call.asks("sendInitialEvents") if "sendInitialEvents" in query else None,
+        shard_selector=query.get("shardSelector", "") if SHARDED in features else "",
     )
     # A watch of the old kind (/watch/…) is checked as a list: its path says that it is a watch, not its options.
     causes = _watch_causes(options) if call.asks("watch") else _list_causes(options)

@@ -17,11 +17,10 @@ from ctrlruntime.apiserver.encoding import decode, encode_yaml
 from ctrlruntime.apiserver.http.answers import answer, document_answer, headers_of, text
 from ctrlruntime.apiserver.http.calls import Call
 from ctrlruntime.apiserver.http.health import STORAGE, health
-from ctrlruntime.apiserver.http.negotiation import media_ranges, negotiate
+from ctrlruntime.apiserver.http.negotiation import media_ranges
 from ctrlruntime.apiserver.http.tokens import CONFIGURATION_PATH, KEYS_PATH, Tokens
 from ctrlruntime.apiserver.registry import Registry
 from ctrlruntime.data import KUBERNETES_VERSION
-from ctrlruntime.errors import NotAcceptable
 
 _YEAR = 365 * 86400.0
 _ROOTS = ["/.well-known/openid-configuration", "/api", "/api/v1", "/apis", "/healthz", "/livez", "/metrics", "/openapi/v2", "/openapi/v3",
@@ -34,6 +33,7 @@ _OPENAPI_V2 = {
     PROTOBUF.replace("v2.v1", "v2@v1"): PROTOBUF,
 }
 """What a client may ask for, and the type of what it gets. kubectl writes an `@` where other clients have a dot."""
+_OPENAPI_V3 = frozenset({"application/json", "application/*", "*/*"})
 _GO_MACHINES = {"x86_64": "amd64", "AMD64": "amd64", "aarch64": "arm64"}
 VERSION = {
     "major": "1",
@@ -91,7 +91,7 @@ class Pages:
         return text("404 page not found\n", 404)
 
     def _takes_any_method(self, call: Call) -> bool:
-        """Documents of groups are given by handlers that do not look at OPTIONS, those of custom groups at no method."""
+        """Tell whether a handler answers that does not look at the method: those of groups take OPTIONS, of custom groups all."""
         root, _, rest = call.path.strip("/").partition("/")
         group = rest.partition("/")[0]
         return root == "apis" and bool(rest) and (call.method == "OPTIONS" or not self._registry.has_built_in(group))
@@ -124,9 +124,7 @@ class Pages:
         if found is None:
             return web.Response(status=404, headers=headers)
         headers["Vary"] = "Accept"
-        try:
-            negotiate(call.headers.get("Accept", ""))
-        except NotAcceptable:
+        if not any(entry.type in _OPENAPI_V3 for entry in media_ranges(call.headers.get("Accept") or "*/*")):
             return web.Response(status=406, headers=headers)
         body, digest = found
         asked = call.query.get("hash")
@@ -144,12 +142,13 @@ class Pages:
 
     def _open_api_v2(self, call: Call) -> web.Response:
         headers = headers_of()
+        headers["Vary"] = "Accept"
         kinds = (_OPENAPI_V2.get(entry.type) for entry in media_ranges(call.headers.get("Accept") or "*/*"))
         content_type = next(filter(None, kinds), None)
         if content_type is None:
             return web.Response(status=406, headers=headers)
         body, digest = self._openapi_v2.document(is_protobuf=content_type == PROTOBUF)
-        headers.update({"Vary": "Accept", "ETag": f'"{digest}"', "Last-Modified": self._started})
+        headers.update({"ETag": f'"{digest}"', "Last-Modified": self._started})
         if call.headers.get("If-None-Match") == headers["ETag"]:
             return web.Response(status=304, headers=headers)
         return web.Response(body=body, content_type=content_type, headers=headers)

@@ -20,7 +20,6 @@ from ctrlruntime.apiserver.registry import Registry, Resource, WriteOptions
 from ctrlruntime.errors import APIStatusError, BadRequest
 from ctrlruntime.schema.trees import Document
 
-_NO_KUBELET = frozenset({"portforward", "proxy"})
 _LIKE_STATUS = frozenset({"status", "finalize", "approval", "ephemeralcontainers", "resize"})
 
 
@@ -67,9 +66,9 @@ class Subresources:
         if name == "log":
             pod = resource.tree(self._registry.record(resource, target.namespace, target.name))
             return log_answer(call, pod, self._now())
-        if name in _NO_KUBELET:
+        if name == "proxy":
             await self.admit_connection(call, resource, target)
-            raise self._refusal(call, resource, target)
+            raise self._refusal(resource, target)
         posted = self._posted.get(name)
         if posted is None:
             raise failures.no_such_resource()
@@ -90,17 +89,13 @@ class Subresources:
             case _:
                 raise failures.method_not_allowed()
 
-    def _refusal(self, call: Call, resource: Resource, target: ResourcePath) -> APIStatusError:
+    def _refusal(self, resource: Resource, target: ResourcePath) -> APIStatusError:
         document = resource.tree(self._registry.record(resource, target.namespace, target.name))
-        spec: Document = document.get("spec") or {}
-        if resource.kind == "Pod" and target.subresource == "proxy" and not spec.get("nodeName"):
+        if resource.kind == "Pod" and not (document.get("spec") or {}).get("nodeName"):
             return BadRequest("address not allowed")
-        if resource.kind == "Pod" and not spec.get("nodeName"):
-            return BadRequest(f"pod {target.name} does not have a host assigned")
-        what = "nothing can be proxied" if target.subresource == "proxy" else "nothing runs there"
         message = (
-            f'{target.subresource} of {resource.plural} "{target.name}" is not available: the embedded API server simulates '
-            f"Pods and runs no containers, so {what}"
+            f'proxy of {resource.plural} "{target.name}" is not available: the embedded API server simulates Pods and runs no '
+            "containers, so nothing can be proxied"
         )
         error = failures.plain_internal(message, 501)
         return APIStatusError.from_status({**error.status, "reason": "NotImplemented"})

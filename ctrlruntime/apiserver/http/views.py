@@ -5,9 +5,9 @@ Bytes are made once: a record's view is kept with the record, a frame with its e
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
 from ctrlruntime import field_errors
 from ctrlruntime.apiserver import failures, tables
@@ -20,6 +20,11 @@ from ctrlruntime.schema.trees import Document, encode
 
 _V1 = "meta.k8s.io/v1"
 INITIAL_EVENTS_END = {"k8s.io/initial-events-end": "true"}
+_ZEROS: Final[Mapping[tuple[str, str], Document]] = {
+    ("apps", "DaemonSet"): {"annotations": {"deprecated.daemonset.template.generation": "0"}},
+    **{("apps", kind): {"spec": {"replicas": 0}} for kind in ("Deployment", "ReplicaSet", "StatefulSet")},
+}
+"""What the internal type of a kind has as a value, and its version as a pointer or an annotation (pkg/apis/apps/v1/conversion.go)."""
 
 
 def included(include: str) -> str:
@@ -71,6 +76,8 @@ class View:
 
     def list(self, records: Iterable[Record], metadata: Document) -> bytes:
         """Return the body of a list. Raises: NotAcceptable when the client wants a single object."""
+        if self.form != "object" or self.resource.is_custom:  # upstream does not say there that a list is filtered
+            metadata = {key: value for key, value in metadata.items() if key != "shardInfo"}
         if self.form == "table":
             return encode(self.table(records, metadata))
         resource = self.resource
@@ -124,6 +131,8 @@ class View:
         if self.form == "metadata":
             head = {"kind": "PartialObjectMetadata", "apiVersion": self._version}
         body: Document = {**head, "metadata": metadata}
+        if self.form == "object" and not self.resource.is_custom:
+            body = self._zero(body)
         if self.form == "table":
             cells = self._cells(body)
             body = {"kind": "PartialObjectMetadata", "apiVersion": self._version, "metadata": metadata}
@@ -135,6 +144,14 @@ class View:
                 "rows": [{"cells": cells, "object": body}],
             }
         return encode({"type": "BOOKMARK", "object": body}) + b"\n"
+
+    def _zero(self, body: Document) -> Document:
+        """Return a bookmark's object as Go writes one whose internal type is converted: with zero values."""
+        of_kind = _ZEROS.get((self.resource.group, self.resource.kind), {})
+        metadata = {**body["metadata"]}
+        if annotations := {**of_kind.get("annotations", {}), **metadata.get("annotations", {})}:
+            metadata["annotations"] = annotations
+        return self.resource.fit({**body, "spec": of_kind.get("spec"), "metadata": metadata}, [])
 
     def columns(self) -> Sequence[Document]:
         resource = self.resource

@@ -14,10 +14,8 @@ from ctrlruntime.apiserver.registry import services
 from ctrlruntime.apiserver.registry.autoscaler_conversion import from_v2, to_v2
 from ctrlruntime.apiserver.registry.claim_validation import settle_data_source
 from ctrlruntime.apiserver.registry.defaults import default
-from ctrlruntime.apiserver.registry.device_rules import ADMIN_LABEL, first_with_admin_access
 from ctrlruntime.apiserver.registry.trees import ensure_spec, put
 from ctrlruntime.apiserver.registry.workload_defaults import TEMPLATE_GENERATION
-from ctrlruntime.field_errors import forbidden_field
 from ctrlruntime.schema.trees import Document, copy_tree
 from ctrlruntime.schema.values import spec_of, without
 
@@ -31,10 +29,7 @@ def assign(
 
     `plugins` are the names of the admission plugins that act; `old` is the stored object when this is an update.
 
-    Raises:
-        Forbidden: what a Pod asks for is not there or not its to ask (priority, runtime class).
-        Invalid: a claim asks for devices that others use, and its namespace does not allow that.
-
+    Raises: Forbidden when what a Pod asks for is not there or not its to ask (priority, runtime class).
     """
     match (group, kind):
         case ("", "Pod"):
@@ -52,8 +47,6 @@ def assign(
         case ("", "PersistentVolume") if old is None:
             moment = document["metadata"].get("creationTimestamp")
             document.setdefault("status", {}).setdefault("lastPhaseTransitionTime", moment)
-        case ("resource.k8s.io", "ResourceClaim" | "ResourceClaimTemplate") if old is None:
-            _confirm_admin_access(kind, document, api)
         case ("autoscaling", "HorizontalPodAutoscaler"):
             _settle_autoscaler(document, old)
         case ("apps", "DaemonSet"):
@@ -226,15 +219,6 @@ def _assign_node(document: Document) -> None:
         taints.append({"key": key, "effect": "NoSchedule"})
 
 
-def _confirm_admin_access(kind: str, document: Document, api: API) -> None:
-    """AuthorizedForAdmin in pkg/registry/resource/utils.go."""
-    path, metadata = first_with_admin_access(document), document["metadata"]
-    namespace = api.get("", "namespaces", "", metadata.get("namespace", "")) if path else None
-    if path and ((namespace or {}).get("metadata") or {}).get("labels", {}).get(ADMIN_LABEL) != "true":
-        text = f"admin access to devices requires the `{ADMIN_LABEL}: true` label on the containing namespace"
-        raise failures.invalid(kind, "resource.k8s.io", str(metadata.get("name", "")), [forbidden_field(path, text)])
-
-
 def _settle_autoscaler(document: Document, old: Document | None) -> None:
     """Write the annotations of v1 anew: upstream makes them of the object that it stores, in v2."""
     if document.get("apiVersion") != "autoscaling/v1":
@@ -267,8 +251,6 @@ def _assign_job(document: Document) -> None:
     for prefix in ("batch.kubernetes.io/", ""):
         labels.setdefault(f"{prefix}controller-uid", uid)
         labels.setdefault(f"{prefix}job-name", name)
-    if not metadata.get("labels"):
-        metadata["labels"] = dict(labels)
     selector = spec.get("selector") or {}
     matched = {"batch.kubernetes.io/controller-uid": uid, **(selector.get("matchLabels") or {})}
     spec["selector"] = {"matchLabels": dict(sorted(matched.items())), **without(selector, ("matchLabels",))}

@@ -9,8 +9,8 @@ from ctrlruntime.apiserver.registry.autoscaler_conversion import to_v2
 from ctrlruntime.apiserver.registry.pod_resources import resource_name_causes
 from ctrlruntime.errors import StatusCause
 from ctrlruntime.field_errors import forbidden_field, invalid_value, not_supported, required
+from ctrlruntime.quantities import parse
 from ctrlruntime.schema.metadata import segment_causes
-from ctrlruntime.schema.quantity import parse
 from ctrlruntime.schema.trees import Document, copy_tree
 from ctrlruntime.schema.values import NON_NEGATIVE, choice_causes, label_causes, not_negative, spec_of
 

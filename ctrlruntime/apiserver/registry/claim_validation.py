@@ -11,7 +11,7 @@ from ctrlruntime.apiserver.registry.pod_warnings import claim_spec_warnings
 from ctrlruntime.apiserver.registry.storage_classes import CLASS_ANNOTATION
 from ctrlruntime.errors import StatusCause
 from ctrlruntime.field_errors import forbidden_field, invalid_value, not_supported, required
-from ctrlruntime.schema.quantity import parse
+from ctrlruntime.quantities import parse
 from ctrlruntime.schema.trees import Document
 from ctrlruntime.schema.values import (
     IMMUTABLE,

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Mapping
+from typing import Final
 
+from ctrlruntime.apiserver.registry.pod_amounts import round_up
 from ctrlruntime.apiserver.registry.trees import ensure_spec, inner, items, put, put_absent
 from ctrlruntime.schema.trees import Document
+
+LIMITS: Final = ("max", "min", "default", "defaultRequest", "maxLimitRequestRatio")
+"""The amounts of an item of a LimitRange, in the order in which upstream looks at them."""
 
 
 def namespace(document: Document) -> None:
@@ -34,8 +39,16 @@ def secret(document: Document) -> None:
     put(document, "type", "Opaque")
 
 
+def resource_quota(document: Document) -> None:
+    round_up(inner(document, "spec", "hard"))
+    for name in ("hard", "used"):
+        round_up(inner(document, "status", name))
+
+
 def limit_range(document: Document) -> None:
     for item in items(ensure_spec(document), "limits"):
+        for name in LIMITS:
+            round_up(inner(item, name))
         if item.get("type") != "Container":
             continue
         for source, target in (("max", "default"), ("default", "defaultRequest"), ("min", "defaultRequest")):

@@ -29,6 +29,8 @@ from ctrlruntime.apiserver.storage import Store, Table
 from ctrlruntime.schema.metadata import generated_name
 from ctrlruntime.schema.trees import Document, settle_numbers
 
+_LIMIT_RANGES: Final = ("", "limitranges")
+_JOBS: Final = ("batch", "jobs")
 _ALLOWED_ANYWHERE: Final = frozenset({"localsubjectaccessreviews"})
 """What tells whether there is such a namespace to those who may not know."""
 
@@ -59,7 +61,7 @@ class Creation:
             name = str((document.get("metadata") or {}).get("name", ""))
             why = "create not allowed while custom resource definition is terminating"
             raise failures.forbidden(resource.plural, resource.group, name, why)
-        document = read(resource, document, options)
+        given, document = document, read(resource, document, options)
         metadata: Document = document["metadata"]
         set_namespace(resource, metadata, namespace)
         for key in ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"):
@@ -72,17 +74,19 @@ class Creation:
             if "ServiceAccount" in self._extensions.plugins:
                 confirm_account(document, self._api)
             assign(resource.group, resource.kind, document, self._api, self._extensions.plugins)
-        return Pending(resource, strategy, self._store.table(*resource.stored_as), options, document)
+        return Pending(resource, strategy, self._store.table(*resource.stored_as), options, document, given)
 
     def complete(self, pending: Pending) -> None:
         """Set what only the server sets, and validate. Raises: APIStatusError as a client would see it."""
         resource, document = pending.resource, pending.document
         self._extensions.confirm(pending)
         metadata: Document = document["metadata"]
-        if not metadata.get("name") and metadata.get("generateName"):  # mutating webhooks do not see the name yet
-            metadata["name"] = self._free_name(pending.table, metadata)
-        uid = str(uuid.UUID(int=self._rng.getrandbits(128), version=4))
-        prepare_create(resource, pending.strategy, document, uid=uid, moment=timestamp(self._now()))
+        if not metadata.get("name"):  # mutating webhooks do not see the name yet
+            if metadata.get("generateName"):
+                metadata["name"] = self._free_name(pending.table, metadata)
+            elif resource.stored_as == _LIMIT_RANGES:  # needs no name (pkg/registry/core/limitrange/strategy.go)
+                metadata["name"] = self._uuid()
+        prepare_create(resource, pending.strategy, document, uid=self._uuid(), moment=timestamp(self._now()))
         if resource.stored_as == signing_requests.REQUESTS and pending.options.user is not None:
             signing_requests.stamp(document, pending.options.user)
         is_pod = not resource.is_custom and resource.stored_as == PODS
@@ -121,6 +125,8 @@ class Creation:
             settle_numbers(document)
         else:
             forget_empty_lists(resource, document)
+        if resource.stored_as == _JOBS:  # as it is read again, it gets the labels that its template was given
+            restore_defaults(resource, document)
         for step in pending.last_steps:
             step()
         record = self._records.write(
@@ -129,6 +135,9 @@ class Creation:
         if not is_dry:
             self._extensions.hook_of(resource).written(document, None)
         return Written(201, record)
+
+    def _uuid(self) -> str:
+        return str(uuid.UUID(int=self._rng.getrandbits(128), version=4))
 
     def _free_name(self, table: Table, metadata: Document) -> str:
         name = ""

@@ -17,6 +17,7 @@ from ctrlruntime.apiserver.registry import pod_defaults as pods
 from ctrlruntime.apiserver.registry import policy_defaults as policy
 from ctrlruntime.apiserver.registry import storage_defaults as storage
 from ctrlruntime.apiserver.registry import workload_defaults as workloads
+from ctrlruntime.apiserver.registry.resource_slices import default_slice
 from ctrlruntime.schema.trees import Document
 
 _ADMISSION: Final = "admissionregistration.k8s.io"
@@ -43,6 +44,7 @@ _RULES: Final[Mapping[tuple[str, str], _Rule]] = {
     ("", "Pod"): pods.pod,
     ("", "PodTemplate"): workloads.pod_template,
     ("", "ReplicationController"): workloads.replication_controller,
+    ("", "ResourceQuota"): core.resource_quota,
     ("", "Secret"): core.secret,
     ("", "Service"): network.service,
     ("apps", "DaemonSet"): workloads.daemon_set,
@@ -74,6 +76,7 @@ _RULES: Final[Mapping[tuple[str, str], _Rule]] = {
     (_ADMISSION, "ValidatingAdmissionPolicyBinding"): policy.admission_policy_binding,
     ("resource.k8s.io", "ResourceClaim"): devices.default_claim,
     ("resource.k8s.io", "ResourceClaimTemplate"): devices.default_claim_template,
+    ("resource.k8s.io", "ResourceSlice"): default_slice,
     ("apiextensions.k8s.io", "CustomResourceDefinition"): policy.custom_resource_definition,
     ("apiregistration.k8s.io", "APIService"): policy.api_service,
 }

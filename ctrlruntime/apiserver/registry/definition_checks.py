@@ -16,17 +16,12 @@ from ctrlruntime.apiserver.registry.schema_cache import checked, formats, schema
 from ctrlruntime.apiserver.registry.webhook_validation import url_causes
 from ctrlruntime.errors import StatusCause
 from ctrlruntime.field_errors import duplicate, forbidden_field, invalid_value, not_supported, required, shown, too_many
+from ctrlruntime.name_rules import SUBDOMAIN_RULE, is_subdomain
 from ctrlruntime.schema.rules import children
 from ctrlruntime.schema.trees import Document
 from ctrlruntime.schema.values import kind_causes, label_1035_problems, subdomain_problems
 from ctrlruntime.selector import utf8_length
 
-_SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*\Z")
-_TEXT_SUBDOMAIN = (
-    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end "
-    "with an alphanumeric character (e.g. 'example.com', regex used for validation is "
-    r"'[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"
-)
 _APPROVED = "api-approved.kubernetes.io"
 _SEE = "see https://github.com/kubernetes/enhancements/pull/1111"
 _COLUMN_TYPES = ("boolean", "date", "integer", "number", "string")
@@ -445,8 +440,8 @@ def _service(service: Mapping[str, Any], path: str) -> Iterator[StatusCause]:
     for index, step in enumerate(steps):
         if not step:
             yield invalid_value(f"{path}.path", where, f"segment[{index}] may not be empty")
-        elif not _SUBDOMAIN.match(step):
-            yield invalid_value(f"{path}.path", where, f"segment[{index}]: {_TEXT_SUBDOMAIN}")
+        elif not is_subdomain(step):
+            yield invalid_value(f"{path}.path", where, f"segment[{index}]: {SUBDOMAIN_RULE}")
 
 
 # Stored versions and changes

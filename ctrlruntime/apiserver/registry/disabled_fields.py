@@ -34,10 +34,16 @@ _DISABLED: Final[Mapping[tuple[str, str], Sequence[tuple[str, ...]]]] = {
     ("batch", "jobs"): _TEMPLATE,
     ("coordination.k8s.io", "leases"): _below("spec", "preferredHolder", "strategy"),
     ("discovery.k8s.io", "endpointslices"): _below("endpoints", "deprecatedTopology"),
+    ("resource.k8s.io", "resourceslices"): _below(
+        "spec.devices",
+        "nodeAllocatableResourceMappings",
+        *(f"attributes.*.{name}" for name in ("bools", "ints", "strings", "versions")),
+    ),
     ("storage.k8s.io", "csidrivers"): _below("spec", "preventPodSchedulingIfMissing"),
 }
 """By group and plural."""
 _GONE_WHEN_EMPTY: Final = "lifecycle"
+_EVERY_KEY: Final = "*"
 
 
 def drop_disabled(stored_as: tuple[str, str], document: Document) -> None:
@@ -48,6 +54,9 @@ def drop_disabled(stored_as: tuple[str, str], document: Document) -> None:
 
 def _drop(tree: Any, path: Sequence[str]) -> None:
     for node in _nodes(tree):
+        if path[0] == _EVERY_KEY:
+            _drop(list(node.values()), path[1:])
+            continue
         value = node.get(path[0])
         if value is None:
             continue

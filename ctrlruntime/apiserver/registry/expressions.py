@@ -20,6 +20,7 @@ _DECLARED: Final = {
     "null": "null_type",
     "timestamp": "google.protobuf.Timestamp",
     "duration": "google.protobuf.Duration",
+    "any": "google.protobuf.Any",
 }
 
 May: TypeAlias = Callable[[Mapping[str, str]], tuple[bool, str]]
@@ -68,7 +69,7 @@ def problem(expression: str, scope: Scope = REQUEST, results: Sequence[str] = ("
     from ctrlruntime.cel import CompileError
 
     try:
-        kind = _declared(_compiled(expression, scope).result_type)
+        kind = declared(_compiled(expression, scope).result_type)
     except CompileError as error:
         return f"compilation failed: {error}"
     if not results or kind in results:
@@ -208,10 +209,11 @@ def _kept(found: Type) -> Type:
             return found
 
 
-def _declared(found: Type) -> str:
+def declared(found: Type) -> str:
     """The name of a type as cel-go declares it: not the one that messages of its checker show."""
-    inner = ", ".join(_declared(each) for each in found.parameters)
-    head = _DECLARED.get(found.kind) or found.name or found.kind
+    inner = ", ".join(declared(each) for each in found.parameters)
+    name = found.name or found.kind
+    head = _DECLARED.get(name, name)
     return f"{head}({inner})" if inner else head
 
 
@@ -284,6 +286,7 @@ __all__ = [
     "Scope",
     "Variables",
     "all_hold",
+    "declared",
     "evaluate",
     "is_identifier",
     "problem",

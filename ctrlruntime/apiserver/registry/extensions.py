@@ -11,6 +11,7 @@ from typing import Final
 
 from ctrlruntime.apiserver.interfaces import Admission, Change, Decide, FieldTracker, Operation, allow_all
 from ctrlruntime.apiserver.options import ACTING_PLUGINS
+from ctrlruntime.apiserver.registry.preparation import take_omitted_lists
 from ctrlruntime.apiserver.registry.resources import Resource
 from ctrlruntime.apiserver.registry.services import ServiceAddresses
 from ctrlruntime.apiserver.registry.writes import EscalationCheck, Hook, Pending, WriteOptions
@@ -61,6 +62,7 @@ class WriteExtensions:
         if self.fields is None:
             document["metadata"].pop("managedFields", None)
             return
+        omitted = take_omitted_lists(resource, document)  # nothing is known of them where owners are noted
         self.fields.track(
             resource,
             live,
@@ -69,6 +71,8 @@ class WriteExtensions:
             subresource=subresource,
             is_cleared=options.clears_owners,
         )
+        for node, name in omitted:
+            node[name] = []
 
     def keep_times(self, document: Document, old: Document) -> None:
         """Take the old times of owners where nothing else differs."""

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
+from ctrlruntime.apiserver.registry.internal_types import internal
 from ctrlruntime.errors import StatusCause
-from ctrlruntime.field_errors import forbidden_field, invalid_value, not_supported, required
-from ctrlruntime.schema.trees import Document
-from ctrlruntime.schema.values import choice_causes, label_problems, spec_of, subdomain_causes
+from ctrlruntime.field_errors import duplicate, forbidden_field, invalid_value, not_supported, required
+from ctrlruntime.schema.trees import Document, is_same
+from ctrlruntime.schema.values import choice_causes, label_problems, spec_of, subdomain_causes, without
 
 _MOST_QUEUES: Final = 10_000_000
 _HASH_BITS: Final = 60
@@ -28,6 +29,9 @@ def flow_schema_causes(document: Document, _: Document | None) -> Iterator[Statu
         yield invalid_value("spec.matchingPrecedence", precedence, "must be a positive value")
     if precedence > 10_000:
         yield invalid_value("spec.matchingPrecedence", precedence, "must not be greater than 10000")
+    if precedence == 1 and document["metadata"].get("name") != "exempt":
+        text = "only the schema named 'exempt' may have matchingPrecedence 1"
+        yield invalid_value("spec.matchingPrecedence", precedence, text)
     method = spec.get("distinguisherMethod")
     if method is not None and method.get("type", "") not in _DISTINGUISHERS:
         listed = ", ".join(json.dumps(one) for one in _DISTINGUISHERS)
@@ -40,6 +44,47 @@ def flow_schema_causes(document: Document, _: Document | None) -> Iterator[Statu
         yield from subdomain_causes(level, "spec.priorityLevelConfiguration.name")
     for index, rule in enumerate(spec.get("rules") or ()):
         yield from _rule_causes(rule or {}, f"spec.rules[{index}]")
+    name = document["metadata"].get("name", "")
+    if name in _FIXED_SCHEMAS and not is_same(spec, _FIXED_SCHEMAS[name]):
+        shown = internal("flowcontrol.FlowSchemaSpec", spec)
+        yield invalid_value("spec", shown, f"spec of '{name}' must equal the fixed value")
+
+
+_EVERYTHING: Final[Document] = {
+    "resourceRules": [
+        {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"], "clusterScope": True, "namespaces": ["*"]}
+    ],
+    "nonResourceRules": [{"verbs": ["*"], "nonResourceURLs": ["*"]}],
+}
+
+
+def _of_groups(*names: str) -> Document:
+    return {"subjects": [{"kind": "Group", "group": {"name": name}} for name in names], **_EVERYTHING}
+
+
+_FIXED_SCHEMAS: Final[Mapping[str, Document]] = {
+    "catch-all": {
+        "priorityLevelConfiguration": {"name": "catch-all"},
+        "matchingPrecedence": 10_000,
+        "distinguisherMethod": {"type": "ByUser"},
+        "rules": [_of_groups("system:unauthenticated", "system:authenticated")],
+    },
+    "exempt": {
+        "priorityLevelConfiguration": {"name": "exempt"},
+        "matchingPrecedence": 1,
+        "rules": [_of_groups("system:masters")],
+    },
+}
+_FIXED_LEVELS: Final[Mapping[str, Document]] = {
+    "catch-all": {
+        "type": "Limited",
+        "limited": {"nominalConcurrencyShares": 5, "limitResponse": {"type": "Reject"}, "lendablePercent": 0},
+    },
+    "exempt": {"type": "Exempt"},
+}
+"""What is mandatory has a spec that never changes (apiserver's pkg/apis/flowcontrol/bootstrap); of the level `exempt` the part
+`exempt` may.
+"""
 
 
 def _rule_causes(rule: Document, path: str) -> Iterator[StatusCause]:
@@ -114,11 +159,16 @@ def _subject_causes(subject: Document, path: str) -> Iterator[StatusCause]:
     if kind not in _SUBJECTS:
         yield not_supported(f"{path}.kind", kind, tuple(_SUBJECTS))
         return
-    wanted = _SUBJECTS[kind]
+    yield from _named_causes(subject, kind, path)
     for field in _CHECKED:
-        if field != wanted and subject.get(field) is not None:
+        if field != _SUBJECTS[kind] and subject.get(field) is not None:
             other = next(name for name, its in _SUBJECTS.items() if its == field)
             yield forbidden_field(f"{path}.{field}", f"{field} is forbidden when subject kind is not '{other}'")
+
+
+def _named_causes(subject: Document, kind: str, path: str) -> Iterator[StatusCause]:
+    """What a subject of its kind names."""
+    wanted = _SUBJECTS[kind]
     found, where = subject.get(wanted), f"{path}.{wanted}"
     if found is None:
         yield required(where, f"{wanted} is required when subject kind is '{kind}'")
@@ -132,6 +182,18 @@ def _subject_causes(subject: Document, path: str) -> Iterator[StatusCause]:
     elif kind == "ServiceAccount":
         problems = label_problems(found["namespace"])
         yield from (invalid_value(f"{where}.namespace", found["namespace"], text) for text in problems)
+
+
+def condition_types_causes(document: Document, _: Document | None) -> Iterator[StatusCause]:
+    """The conditions of a status: each has a type of its own."""
+    seen: set[str] = set()
+    for index, condition in enumerate((document.get("status") or {}).get("conditions") or ()):
+        path, kind = f"status.conditions[{index}].type", condition.get("type", "")
+        if kind in seen:
+            yield duplicate(path, kind)
+        seen.add(kind)
+        if not kind:
+            yield required(path)
 
 
 def priority_level_causes(document: Document, _: Document | None) -> Iterator[StatusCause]:
@@ -149,6 +211,11 @@ def priority_level_causes(document: Document, _: Document | None) -> Iterator[St
     if kind == "Limited":
         missing = required("spec.limited", "must not be empty when type is Limited")
         yield from (missing,) if limited is None else _limited_causes(limited)
+    name = document["metadata"].get("name", "")
+    if name in _FIXED_LEVELS and not is_same(without(spec, ("exempt",)), _FIXED_LEVELS[name]):
+        shown = internal("flowcontrol.PriorityLevelConfigurationSpec", spec)
+        part = " except the 'spec.exempt' field" if name == "exempt" else ""
+        yield invalid_value("spec", shown, f"spec of '{name}'{part} must equal the fixed value")
 
 
 def _limited_causes(limited: Document) -> Iterator[StatusCause]:
@@ -161,7 +228,7 @@ def _limited_causes(limited: Document) -> Iterator[StatusCause]:
         yield forbidden_field(f"{path}.queuing", "must be nil if limited.limitResponse.type is not Limited")
     elif response.get("type") == "Queue" and queuing is None:
         yield required(f"{path}.queuing", "must not be empty if limited.limitResponse.type is Limited")
-    elif queuing is not None:
+    elif response.get("type") == "Queue" and queuing is not None:
         yield from _queuing_causes(queuing, f"{path}.queuing")
     else:
         yield from choice_causes(response.get("type", ""), f"{path}.type", ("Queue", "Reject"))
@@ -175,13 +242,15 @@ def _limited_causes(limited: Document) -> Iterator[StatusCause]:
 
 def _queuing_causes(queuing: Document, path: str) -> Iterator[StatusCause]:
     queues, hand = queuing["queues"], queuing["handSize"]
-    for name in ("queueLengthLimit", "queues", "handSize"):
+    for name in ("queueLengthLimit", "queues"):
         if queuing[name] <= 0:
             yield invalid_value(f"{path}.{name}", queuing[name], "must be positive")
     if queues > _MOST_QUEUES:
         yield invalid_value(f"{path}.queues", queues, f"must not be greater than {_MOST_QUEUES}")
-    if hand > queues:
+    if hand <= 0:
+        yield invalid_value(f"{path}.handSize", hand, "must be positive")
+    elif hand > queues:
         yield invalid_value(f"{path}.handSize", hand, f"should not be greater than queues ({queues})")
-    elif hand > 0 and math.ceil(math.log2(queues) * hand) > _HASH_BITS:
+    elif math.ceil(math.log2(queues) * hand) > _HASH_BITS:
         why = f"deckSize {queues} and handSize {hand} should not be greater than {_HASH_BITS}"
         yield invalid_value(f"{path}.handSize", hand, f"required entropy bits of {why}")

@@ -80,6 +80,15 @@ def served(kind: str, printed: Any) -> Any:
     return {name: value for name, value in found.items() if value not in (None, {})}
 
 
+def is_equal(first: Any, second: Any) -> bool:
+    """Tell whether two such values are equal for upstream, to which an empty list is as good as no list (Semantic.DeepEqual)."""
+    if isinstance(first, dict) and isinstance(second, dict):
+        return first.keys() == second.keys() and all(is_equal(first[name], second[name]) for name in first)
+    if isinstance(first, list) and isinstance(second, list):
+        return len(first) == len(second) and all(map(is_equal, first, second))
+    return bool(first == second or (first in (None, [], {}) and second in (None, [], {})))
+
+
 def difference(kind: str, before: Any, after: Any) -> str:
     """Return what differs between two values as upstream prints it (Diff in apimachinery's pkg/util/diff)."""
     then, now = _lines(internal(kind, before)), _lines(internal(kind, after))
@@ -91,4 +100,4 @@ def _lines(value: Any) -> list[str]:
     return [f"{line}\n" for line in text.split("\n")]
 
 
-__all__ = ["difference", "internal", "served"]
+__all__ = ["difference", "internal", "is_equal", "served"]

@@ -62,6 +62,11 @@ def metadata_causes(resource: Resource, document: Document, old: Document | None
             yield from finalizer_causes(metadata)
 
 
+def is_judged_late(resource: Resource) -> bool:
+    """Tell whether nothing is said of the metadata of a new object that has other mistakes: its strategy does not look at it."""
+    return not resource.is_custom and not calls_of(resource, "")
+
+
 def repeated_identity(resource: Resource, part: str) -> int:
     """Return how often a changed uid or deletion time is said."""
     return 1 + calls_of(resource, part).upper().count("U")

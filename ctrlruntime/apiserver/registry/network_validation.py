@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import ipaddress
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
+from ctrlruntime.apiserver.registry.endpoint_validation import outer_address_causes
 from ctrlruntime.apiserver.registry.internal_types import internal
 from ctrlruntime.apiserver.registry.pod_validation import PROTOCOLS
 from ctrlruntime.errors import StatusCause
@@ -18,9 +18,9 @@ from ctrlruntime.schema.values import (
     choice_causes,
     domain_path_causes,
     host_causes,
-    is_address,
     label_causes,
     labels_causes,
+    lenient_address,
     network_causes,
     network_of,
     port_causes,
@@ -31,7 +31,7 @@ from ctrlruntime.schema.values import (
     spec_of,
     subdomain_causes,
 )
-from ctrlruntime.selector import label_value_problems, utf8_length
+from ctrlruntime.selector import utf8_length
 
 _TYPES: Final = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")
 _TRAFFIC: Final = ("Cluster", "Local")
@@ -61,7 +61,8 @@ def service_causes(document: Document, old: Document | None) -> Iterator[StatusC
     if spec.get("sessionAffinity") == "ClientIP":
         yield from _affinity_causes(spec)
     for index, address in enumerate(spec.get("externalIPs") or ()):
-        yield from _outer_address_causes(address, f"spec.externalIPs[{index}]")
+        path = f"spec.externalIPs[{index}]"
+        yield from list(address_causes(address, path)) or outer_address_causes(address, path)
     yield from choice_causes(kind or "", "spec.type", _TYPES)
     yield from _duplicate_port_causes(ports)
     yield from _balancer_causes(document)
@@ -169,22 +170,6 @@ def _class_causes(spec: Document) -> Iterator[StatusCause]:
         yield forbidden_field(f"spec.{_CLASS}", "may only be used when `type` is 'LoadBalancer'")
 
 
-def _outer_address_causes(text: str, path: str) -> Iterator[StatusCause]:
-    """An address that others reach: not loopback, not link-local, not nothing."""
-    if not is_address(text):
-        yield from address_causes(text, path)
-        return
-    address = ipaddress.ip_address(text)
-    if address.is_unspecified:
-        yield invalid_value(path, text, f"may not be unspecified ({'::' if ':' in text else '0.0.0.0'})")  # noqa: S104 - a text
-    if address.is_loopback:
-        yield invalid_value(path, text, "may not be in the loopback range (127.0.0.0/8, ::1/128)")
-    if address.is_link_local:
-        yield invalid_value(path, text, "may not be in the link-local range (169.254.0.0/16, fe80::/10)")
-    if text.startswith(("224.0.0.", "ff02:")):
-        yield invalid_value(path, text, "may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)")
-
-
 def _balancer_causes(document: Document) -> Iterator[StatusCause]:
     spec = spec_of(document)
     is_balanced, only = spec.get("type") == "LoadBalancer", "may only be used when `type` is 'LoadBalancer'"
@@ -237,7 +222,7 @@ def _balancer_host_causes(address: Document, path: str) -> Iterator[StatusCause]
     host = address.get("hostname")
     if host:
         yield from subdomain_causes(host, f"{path}.hostname")
-        if is_address(host):
+        if lenient_address(host) is not None:
             yield invalid_value(f"{path}.hostname", host, "must be a DNS name, not an IP address")
 
 
@@ -258,118 +243,6 @@ def _traffic_causes(spec: Document) -> Iterator[StatusCause]:
         yield invalid_value("spec.healthCheckNodePort", spec["healthCheckNodePort"], text)
 
 
-# --- endpoints
-
-
-def endpoints_causes(document: Document, _: Document | None) -> Iterator[StatusCause]:
-    for index, subset in enumerate(document.get("subsets") or ()):
-        where, ports = f"subsets[{index}]", subset.get("ports") or ()
-        if not subset.get("addresses") and not subset.get("notReadyAddresses"):
-            yield required(where, "must specify `addresses` or `notReadyAddresses`")
-        for kind in ("addresses", "notReadyAddresses"):
-            for number, address in enumerate(subset.get(kind) or ()):
-                yield from _endpoint_address_causes(address, f"{where}.{kind}[{number}]")
-        for number, port in enumerate(ports):
-            place = f"{where}.ports[{number}]"
-            if len(ports) > 1 and not port.get("name"):
-                yield required(f"{place}.name")
-            elif port.get("name"):
-                yield from label_causes(port["name"], f"{place}.name")
-            yield from port_causes(port.get("port", 0), f"{place}.port")
-            yield from choice_causes(port.get("protocol", ""), f"{place}.protocol", PROTOCOLS)
-            yield from _app_protocol_causes(port, place)
-
-
-def _app_protocol_causes(port: Document, path: str) -> Iterator[StatusCause]:
-    if port.get("appProtocol") is not None:
-        yield from qualified_name_causes(port["appProtocol"], f"{path}.appProtocol")
-
-
-def _endpoint_address_causes(address: Document, path: str) -> Iterator[StatusCause]:
-    text = str(address.get("ip", ""))
-    yield from address_causes(text, f"{path}.ip")
-    if address.get("hostname"):
-        yield from label_causes(address["hostname"], f"{path}.hostname")
-    if address.get("nodeName") is not None:
-        yield from subdomain_causes(address["nodeName"], f"{path}.nodeName")
-    if is_address(text):
-        yield from _outer_address_causes(text, f"{path}.ip")
-    elif network_of(f"{text}/32") is None:  # which an address with leading zeros is, still
-        yield invalid_value(f"{path}.ip", text, "must be a valid IP address")
-
-
-def endpoint_slice_causes(document: Document, old: Document | None) -> Iterator[StatusCause]:
-    kind = document.get("addressType", "")
-    if not kind:
-        yield required("addressType")
-    else:
-        yield from choice_causes(kind, "addressType", ("FQDN", "IPv4", "IPv6"))
-    names: set[str] = set()
-    for index, port in enumerate(document.get("ports") or ()):
-        name = port.get("name") or ""
-        if name:
-            yield from label_causes(name, f"ports[{index}].name")
-        if name in names:
-            yield duplicate(f"ports[{index}].name", name)
-        names.add(name)
-        yield from choice_causes(port.get("protocol", ""), f"ports[{index}].protocol", PROTOCOLS)
-        yield from _app_protocol_causes(port, f"ports[{index}]")
-    for index, endpoint in enumerate(document.get("endpoints") or ()):
-        yield from _endpoint_causes(endpoint, f"endpoints[{index}]", kind)
-    if old is not None and kind != old.get("addressType"):
-        yield invalid_value("addressType", kind, "field is immutable")
-
-
-def _endpoint_causes(endpoint: Document, path: str, kind: str) -> Iterator[StatusCause]:
-    if not endpoint.get("addresses"):
-        yield required(f"{path}.addresses", "must contain at least 1 address")
-    for number, text in enumerate(endpoint.get("addresses") or ()):
-        where = f"{path}.addresses[{number}]"
-        wrong = list(_slice_address_causes(text, where, kind))
-        if wrong or kind == "FQDN":
-            yield from wrong
-        elif (":" in text) != (kind == "IPv6"):
-            yield invalid_value(f"{path}.addresses", text, f"must be an {kind} address")
-        else:
-            yield from _outer_address_causes(text, where)
-    if endpoint.get("nodeName") is not None:
-        yield from subdomain_causes(endpoint["nodeName"], f"{path}.nodeName")
-    if endpoint.get("hostname") is not None:
-        yield from label_causes(endpoint["hostname"], f"{path}.hostname")
-    hints: Document = endpoint.get("hints") or {}
-    for number, zone in enumerate(hints.get("forZones") or ()):
-        name, where = (zone or {}).get("name", ""), f"{path}.hints.forZones[{number}].name"
-        yield from (invalid_value(where, name, problem) for problem in label_value_problems(name))
-    for number, node in enumerate(hints.get("forNodes") or ()):
-        yield from subdomain_causes((node or {}).get("name", ""), f"{path}.hints.forNodes[{number}].name")
-
-
-def _slice_address_causes(text: str, path: str, kind: str) -> Iterator[StatusCause]:
-    """The form of an address in an EndpointSlice: IPv6, which came later, has only one."""
-    if kind == "FQDN":
-        yield from _domain_causes(text, path)
-        return
-    wrong = list(address_causes(text, path))
-    yield from wrong
-    if kind == "IPv6" and not wrong and str(ipaddress.ip_address(text)) != text:
-        yield invalid_value(path, text, f'must be in canonical form ("{ipaddress.ip_address(text)}")')
-
-
-def _domain_causes(text: str, path: str) -> Iterator[StatusCause]:
-    """A domain with all its parts (IsFullyQualifiedDomainName in apimachinery's util/validation)."""
-    name = text.removesuffix(".")
-    if not text:
-        yield required(path)
-        return
-    wrong = list(subdomain_causes(name, path))
-    if wrong:
-        yield from wrong
-    elif "." not in name:
-        yield invalid_value(path, name, "should be a domain with at least two segments separated by dots")
-    else:
-        yield from next((found for part in name.split(".") if (found := list(label_causes(part, path)))), [])
-
-
 # --- Ingress
 
 
@@ -381,9 +254,9 @@ def ingress_causes(document: Document, old: Document | None) -> Iterator[StatusC
         yield from _backend_causes(spec["defaultBackend"], "spec.defaultBackend")
     for index, rule in enumerate(spec.get("rules") or ()):
         where, host = f"spec.rules[{index}]", str(rule.get("host", ""))
-        if is_address(host):
+        if lenient_address(host) is not None:
             yield invalid_value(f"{where}.host", host, "must be a DNS name, not an IP address")
-        elif host:
+        if host:
             yield from host_causes(host, f"{where}.host")
         if rule.get("http") is not None and not rule["http"].get("paths"):
             yield required(f"{where}.http.paths")
@@ -397,7 +270,7 @@ def ingress_causes(document: Document, old: Document | None) -> Iterator[StatusC
     if spec.get("ingressClassName") is not None:
         yield from subdomain_causes(spec["ingressClassName"], "spec.ingressClassName")
     annotated = (document["metadata"].get("annotations") or {}).get(CLASS_ANNOTATION)
-    if old is None and annotated and spec.get("ingressClassName") not in {None, annotated}:
+    if old is None and annotated is not None and spec.get("ingressClassName") not in {None, annotated}:
         text = "must match `ingressClassName` when both are specified"
         yield invalid_value(f"annotations.{CLASS_ANNOTATION}", annotated, text)
 
@@ -411,7 +284,7 @@ def _ingress_path_causes(path: Document, where: str) -> Iterator[StatusCause]:
         yield not_supported(f"{where}.pathType", kind, ("Exact", "ImplementationSpecific", "Prefix"))
     elif not text.startswith("/") and (kind != "ImplementationSpecific" or text):
         yield invalid_value(f"{where}.path", text, "must be an absolute path")
-    elif kind != "ImplementationSpecific":
+    if kind in {"Exact", "Prefix"}:
         for sequence in _PATH_SEQUENCES:
             if sequence in text:
                 yield invalid_value(f"{where}.path", text, f"must not contain '{sequence}'")
@@ -513,13 +386,16 @@ def _policy_port_causes(port: Document, path: str) -> Iterator[StatusCause]:
         if end is not None:
             yield invalid_value(f"{path}.endPort", end, "may not be specified when `port` is not specified")
         return
-    yield from port_or_name_causes(number, f"{path}.port")
-    if end is None:
-        return
     if isinstance(number, str):
-        yield invalid_value(f"{path}.endPort", end, "may not be specified when `port` is non-numeric")
-    elif end < number:
-        yield invalid_value(f"{path}.endPort", number, "must be greater than or equal to `port`")
+        if end is not None:
+            yield invalid_value(f"{path}.endPort", end, "may not be specified when `port` is non-numeric")
+        yield from port_name_causes(number, f"{path}.port")
+        return
+    yield from port_causes(number, f"{path}.port")
+    if end is not None:
+        if end < number:
+            yield invalid_value(f"{path}.endPort", number, "must be greater than or equal to `port`")
+        yield from port_causes(end, f"{path}.endPort")
 
 
 def _peer_causes(peer: Document, path: str) -> Iterator[StatusCause]:
@@ -541,12 +417,29 @@ def _block_causes(block: Document, path: str) -> Iterator[StatusCause]:
         return
     yield from network_causes(text, f"{path}.cidr")
     network = network_of(text)
-    for index, exception in enumerate(block.get("except") or ()):
+    for index, exception in enumerate(block.get("except") or () if network else ()):
         where = f"{path}.except[{index}]"
         yield from network_causes(exception, where)
         inner = network_of(exception)
         if network and inner and not (inner.prefixlen > network.prefixlen and inner.network_address in network):
             yield invalid_value(where, exception, "must be a strict subset of `cidr`")
+
+
+def address_object_causes(document: Document, old: Document | None) -> Iterator[StatusCause]:
+    """An IPAddress: the object that has the address."""
+    parent, path = spec_of(document).get("parentRef"), "spec.parentRef"
+    if parent is None:
+        yield required(path)
+    else:
+        if parent.get("group"):
+            yield from subdomain_causes(parent["group"], f"{path}.group")
+        for name in ("resource", "name", "namespace"):
+            if parent.get(name):
+                yield from segment_causes(parent[name], f"{path}.{name}")
+            elif name != "namespace":
+                yield required(f"{path}.{name}")
+    if old is not None and spec_of(old).get("parentRef") != parent:
+        yield invalid_value(path, internal("*networking.ParentReference", parent), IMMUTABLE)
 
 
 def service_cidr_causes(document: Document, old: Document | None) -> Iterator[StatusCause]:
@@ -557,7 +450,7 @@ def service_cidr_causes(document: Document, old: Document | None) -> Iterator[St
         before: list[str] = spec_of(old).get("cidrs") or []
         gets_second = (len(before), len(cidrs)) == (1, 2)
         if len(before) != len(cidrs) and not gets_second:
-            yield invalid_value(path, cidrs, IMMUTABLE)
+            yield invalid_value(path, spec_of(document).get("cidrs"), IMMUTABLE)
             return
         for index, (earlier, text) in enumerate(zip(before, cidrs, strict=False)):
             if earlier != text:

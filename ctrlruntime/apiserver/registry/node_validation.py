@@ -12,7 +12,7 @@ from ctrlruntime.apiserver.registry.internal_types import internal
 from ctrlruntime.apiserver.registry.pod_resources import COUNTED_RESOURCES, is_extended
 from ctrlruntime.errors import StatusCause
 from ctrlruntime.field_errors import duplicate, forbidden_field, invalid_value, required
-from ctrlruntime.schema.quantity import canonical, is_whole, parse
+from ctrlruntime.quantities import canonical, is_whole, parse
 from ctrlruntime.schema.trees import Document
 from ctrlruntime.schema.values import (
     NON_NEGATIVE,

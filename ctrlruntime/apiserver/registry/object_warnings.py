@@ -24,7 +24,7 @@ from ctrlruntime.apiserver.registry.pod_warnings import (
 )
 from ctrlruntime.apiserver.registry.storage_group_validation import driver_warnings
 from ctrlruntime.apiserver.registry.trees import inner, items
-from ctrlruntime.schema.quantity import canonical, parse
+from ctrlruntime.quantities import canonical, parse
 from ctrlruntime.schema.trees import Document, is_same
 from ctrlruntime.schema.values import label_problems, spec_of
 

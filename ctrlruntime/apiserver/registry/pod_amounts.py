@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Final, TypeAlias
 
 from ctrlruntime.apiserver.registry.trees import inner, items
-from ctrlruntime.schema.quantity import add, parse, rounded_up
+from ctrlruntime.quantities import add, parse, rounded_up
 from ctrlruntime.schema.trees import Document
 
 Amounts: TypeAlias = Mapping[str, str]

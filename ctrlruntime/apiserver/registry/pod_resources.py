@@ -20,7 +20,7 @@ from ctrlruntime.apiserver.registry.pod_amounts import (
 from ctrlruntime.apiserver.registry.trees import inner, items
 from ctrlruntime.errors import StatusCause
 from ctrlruntime.field_errors import duplicate, forbidden_field, invalid_value, not_supported, required
-from ctrlruntime.schema.quantity import canonical, is_whole, parse, units
+from ctrlruntime.quantities import canonical, is_whole, parse, units
 from ctrlruntime.schema.trees import Document
 from ctrlruntime.schema.values import (
     NON_NEGATIVE,

@@ -96,14 +96,19 @@ def pod_causes(document: Document, old: Document | None) -> Iterator[StatusCause
 
 def template_causes(template: Document, path: str) -> Iterator[StatusCause]:
     """Yield what is wrong with a template (ValidatePodTemplateSpec)."""
-    metadata: Document = template.get("metadata") or {}
     spec: Document = template.get("spec") or {}
+    yield from template_metadata_causes(template, path)
+    yield from pod_spec_causes(spec, f"{path}.spec")
+    yield from agreement_causes((template.get("metadata") or {}).get("annotations") or {}, spec, f"{path}.spec")
+
+
+def template_metadata_causes(template: Document, path: str) -> Iterator[StatusCause]:
+    """Yield what is wrong with the labels and annotations of a template."""
+    metadata: Document = template.get("metadata") or {}
     annotations: Mapping[str, str] = metadata.get("annotations") or {}
     yield from labels_causes(metadata.get("labels"), f"{path}.labels")
     yield from annotations_causes(annotations, f"{path}.annotations")
-    yield from annotation_causes(annotations, spec, f"{path}.annotations")
-    yield from pod_spec_causes(spec, f"{path}.spec")
-    yield from agreement_causes(annotations, spec, f"{path}.spec")
+    yield from annotation_causes(annotations, template.get("spec") or {}, f"{path}.annotations")
 
 
 def _update_causes(spec: Document, before: Document) -> Iterator[StatusCause]:

@@ -16,7 +16,7 @@ from ctrlruntime.apiserver.registry.pod_annotations import (
 )
 from ctrlruntime.apiserver.registry.trees import all_containers, inner, items
 from ctrlruntime.field_errors import quoted
-from ctrlruntime.schema.quantity import canonical, is_whole
+from ctrlruntime.quantities import canonical, is_whole
 from ctrlruntime.schema.trees import Document
 from ctrlruntime.schema.values import address_warnings, label_problems
 from ctrlruntime.selector import label_value_problems

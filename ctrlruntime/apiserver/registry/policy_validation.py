@@ -9,7 +9,7 @@ from typing import Final
 from ctrlruntime.apiserver.registry.internal_types import internal
 from ctrlruntime.errors import StatusCause
 from ctrlruntime.field_errors import forbidden_field, invalid_value, not_supported, required
-from ctrlruntime.schema.metadata import segment_causes
+from ctrlruntime.schema.metadata import segment_causes, segment_problems
 from ctrlruntime.schema.trees import Document
 from ctrlruntime.schema.values import (
     IMMUTABLE,
@@ -233,7 +233,7 @@ def _subject_causes(subject: Document, path: str, *, is_namespaced: bool) -> Ite
 def api_service_causes(document: Document, _: Document | None) -> Iterator[StatusCause]:
     spec, name = spec_of(document), str(document["metadata"].get("name", ""))
     wanted = f"{spec.get('version', '')}.{spec.get('group', '')}"
-    if name != wanted:
+    if name != wanted and not segment_problems(name):
         yield invalid_value("metadata.name", name, f'must be `spec.version+"."+spec.group`: "{wanted}"')
     if not spec.get("group") and spec.get("version") != "v1":
         yield required("spec.group", "only v1 may have an empty group and it better be legacy kube")
@@ -246,6 +246,14 @@ def api_service_causes(document: Document, _: Document | None) -> Iterator[Statu
         if not 0 < number <= limit:
             yield invalid_value(f"spec.{field}", number, f"must be positive and less than {limit}")
     yield from _aggregated_causes(spec)
+
+
+def api_service_status_causes(document: Document, _: Document | None) -> Iterator[StatusCause]:
+    for index, condition in enumerate((document.get("status") or {}).get("conditions") or ()):
+        yield from choice_causes(condition.get("status"), f"status.conditions[{index}].status", _STATES)
+
+
+_STATES: Final = ("True", "False", "Unknown")
 
 
 def _aggregated_causes(spec: Document) -> Iterator[StatusCause]:

@@ -5,16 +5,20 @@ Pure functions on trees, called by the writer between admission and validation.
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
 
 from ctrlruntime.apiserver.interfaces import NAMESPACES, PODS
 from ctrlruntime.apiserver.registry.defaults import default
+from ctrlruntime.apiserver.registry.device_rules import CLAIM_TEMPLATES, CLAIMS
+from ctrlruntime.apiserver.registry.device_status import forget_freed_devices
 from ctrlruntime.apiserver.registry.disabled_fields import drop_disabled
 from ctrlruntime.apiserver.registry.pod_amounts import qos_class
 from ctrlruntime.apiserver.registry.pod_parts import PARTS, keep_the_rest
+from ctrlruntime.apiserver.registry.resource_slices import SLICES, has_two_lists
 from ctrlruntime.apiserver.registry.resources import Resource
 from ctrlruntime.apiserver.registry.strategies import METADATA, Strategy
-from ctrlruntime.apiserver.registry.trees import inner, put
+from ctrlruntime.apiserver.registry.trees import put
 from ctrlruntime.schema.trees import Document, copy_tree, is_same
 from ctrlruntime.schema.values import spec_of
 
@@ -49,13 +53,16 @@ def prepare_update(resource: Resource, strategy: Strategy, document: Document, o
         _keep_all_but(resource, strategy, document, old, subresource)
         if resource.stored_as == PODS:  # the class is of the creation, whatever a kubelet leaves out
             put(document.setdefault("status", {}), "qosClass", qos_class(spec_of(document)))
+        elif resource.stored_as == CLAIMS:
+            forget_freed_devices(document, old)
     elif subresource in PARTS:
         keep_the_rest(document, old, subresource)
     elif resource.has_status and subresource != "approval":
         _set_status(resource, document, old)
-    if not resource.is_custom:
+    if not resource.is_custom and resource.stored_as != SLICES:
         drop_disabled(resource.stored_as, document)
-    forget_empty_lists(resource, document)
+    if strategy.has_generation:  # an empty list is no change
+        forget_empty_lists(resource, document)
     _keep_names_of_secrets(resource, document)
     metadata: Document = document["metadata"]
     for key in _SYSTEM:
@@ -69,6 +76,18 @@ def prepare_update(resource: Resource, strategy: Strategy, document: Document, o
             del document["spec"]["finalizers"]
 
 
+def _bindings(path: str) -> tuple[str, str]:
+    return f"{path}.bindingConditions", f"{path}.bindingFailureConditions"
+
+
+def _lists_of_claims(path: str) -> tuple[str, ...]:
+    requests = tuple(
+        f"requests.{kind}.{name}" for kind in ("exactly", "firstAvailable") for name in ("selectors", "tolerations")
+    )
+    below = (*requests, "requests.firstAvailable", "constraints.requests", "constraints", "config.requests", "config")
+    return tuple(f"{path}.{each}" for each in below)
+
+
 _LISTS: Final = {
     ("rbac.authorization.k8s.io", "roles"): ("rules",),
     ("rbac.authorization.k8s.io", "clusterroles"): ("rules",),
@@ -79,18 +98,44 @@ _LISTS: Final = {
         "spec.jobTemplate.spec.successPolicy.rules",
     ),
     ("discovery.k8s.io", "endpointslices"): ("endpoints", "ports"),
-    ("resource.k8s.io", "resourceclaims"): ("spec.devices.requests",),
-    ("resource.k8s.io", "resourceclaimtemplates"): ("spec.spec.devices.requests",),
+    ("flowcontrol.apiserver.k8s.io", "flowschemas"): ("spec.rules.resourceRules.namespaces",),
+    CLAIMS: ("spec.devices.requests", "status.devices.conditions"),
+    CLAIM_TEMPLATES: ("spec.spec.devices.requests",),
+}
+_OMITTED_LISTS: Final[Mapping[tuple[str, str], Sequence[str]]] = {
+    CLAIMS: (*_lists_of_claims("spec.devices"), *_bindings("status.allocation.devices.results")),
+    CLAIM_TEMPLATES: _lists_of_claims("spec.spec.devices"),
+    SLICES: ("spec.devices", "spec.sharedCounters", *_bindings("spec.devices")),
 }
 
 
 def forget_empty_lists(resource: Resource, document: Document) -> None:
-    """Make an empty list that is always written null: upstream's storage knows no empty lists."""
+    """Make an empty list that is always written null, and leave out another: upstream's storage knows no empty lists."""
     for path in _LISTS.get(resource.stored_as, ()):
-        *parents, last = path.split(".")
-        node = inner(document, *parents) or {}
-        if node.get(last) == []:
-            node[last] = None
+        for node, name in _empty_lists(document, path):
+            node[name] = None
+    if resource.stored_as != SLICES or not has_two_lists(document):  # two are refused, however empty they are
+        take_omitted_lists(resource, document)
+
+
+def take_omitted_lists(resource: Resource, document: Document) -> list[tuple[Document, str]]:
+    """Leave out the empty lists that are read only to be refused or shown; return where they were."""
+    found: list[tuple[Document, str]] = []
+    for path in _OMITTED_LISTS.get(resource.stored_as, ()):
+        found += _empty_lists(document, path)
+    for node, name in found:
+        del node[name]
+    return found
+
+
+def _empty_lists(document: Document, path: str) -> list[tuple[Document, str]]:
+    """Return the objects that have an empty list at a path, which goes through the items of lists."""
+    *parents, last = path.split(".")
+    nodes: list[Any] = [document]
+    for name in parents:
+        below = [node.get(name) for node in nodes if isinstance(node, dict)]
+        nodes = [item for each in below for item in (each if isinstance(each, list) else [each])]
+    return [(node, last) for node in nodes if isinstance(node, dict) and node.get(last) == []]
 
 
 def _keep_names_of_secrets(resource: Resource, document: Document) -> None:
@@ -134,7 +179,7 @@ def bump_generation(
     resource: Resource, strategy: Strategy, document: Document, old: Document, subresource: str
 ) -> None:
     """Count a change of the desired state; status and metadata (except for Deployment) do not count."""
-    if not strategy.has_generation or subresource in _KEEPS_GENERATION:
+    if not strategy.counts_changes or subresource in _KEEPS_GENERATION:
         return
     ignored = {"metadata", "status"} if resource.has_status else {"metadata"}
     changed = any(
@@ -147,6 +192,8 @@ def bump_generation(
         changed = changed or metadata.get("annotations") != before.get("annotations")
     if changed:
         metadata["generation"] = before.get("generation", 0) + 1
+    if resource.stored_as == SLICES:  # of a slice upstream counts what it then drops
+        drop_disabled(SLICES, document)
 
 
 def restore_defaults(resource: Resource, document: Document) -> None:
@@ -170,4 +217,11 @@ def _set_status(resource: Resource, document: Document, old: Document | None) ->
             document["status"] = zero
 
 
-__all__ = ["bump_generation", "forget_empty_lists", "prepare_create", "prepare_update", "restore_defaults"]
+__all__ = [
+    "bump_generation",
+    "forget_empty_lists",
+    "prepare_create",
+    "prepare_update",
+    "restore_defaults",
+    "take_omitted_lists",
+]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from ctrlruntime.apiserver.registry.core_defaults import LIMITS
 from ctrlruntime.apiserver.registry.internal_types import internal
 from ctrlruntime.apiserver.registry.pod_amounts import HUGE_PAGES, may_exceed
 from ctrlruntime.apiserver.registry.pod_resources import (
@@ -17,7 +18,7 @@ from ctrlruntime.apiserver.registry.pod_resources import (
 from ctrlruntime.apiserver.registry.trees import items
 from ctrlruntime.errors import StatusCause
 from ctrlruntime.field_errors import duplicate, forbidden_field, invalid_value, required
-from ctrlruntime.schema.quantity import canonical, comparable, is_whole, parse
+from ctrlruntime.quantities import canonical, comparable, is_whole, parse
 from ctrlruntime.schema.trees import Document
 from ctrlruntime.schema.values import IMMUTABLE, NON_NEGATIVE, qualified_name_causes, spec_of
 
@@ -42,7 +43,6 @@ _ONLY_EXISTS: Final = (
     "ResourceQuotaScopeBestEffort, ResourceQuotaScopeNotBestEffort or ResourceQuotaScopeCrossNamespacePodAffinity"
 )
 _KINDS: Final = frozenset({"Pod", "Container", "PersistentVolumeClaim"})
-_SIDES: Final = ("max", "min", "default", "defaultRequest", "maxLimitRequestRatio")
 
 
 # ResourceQuotas
@@ -140,12 +140,12 @@ def limit_range_causes(document: Document, _: Document | None) -> Iterator[Statu
 
 
 def _limit_causes(item: Document, path: str, kind: str) -> Iterator[StatusCause]:
-    amounts: dict[str, Document] = {side: item.get(side) or {} for side in _SIDES}
+    amounts: dict[str, Document] = {side: item.get(side) or {} for side in LIMITS}
     for side in ("default", "defaultRequest"):
         if kind == "Pod" and amounts[side]:
             yield forbidden_field(f"{path}.{side}", "may not be specified when `type` is 'Pod'")
             amounts[side] = {}
-    for side in _SIDES:
+    for side in LIMITS:
         for name in amounts[side]:
             where = f"{path}.{side}[{name}]"
             if kind in {"Pod", "Container"}:

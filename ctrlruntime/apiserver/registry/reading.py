@@ -58,10 +58,7 @@ def check_name(document: Document, name: str) -> None:
 
 def judge_fields(resource: Resource, document: Document, unknown: list[str], options: WriteOptions) -> None:
     """Refuse unknown and repeated fields or warn about them, as the client asked."""
-    problems = [
-        *(f'duplicate field "{path}"' for path in options.duplicates),
-        *(f'unknown field "{path}"' for path in unknown),
-    ]
+    problems = [*options.duplicates, *(f'unknown field "{path}"' for path in unknown)]
     if len(problems) > 1 and not resource.is_custom:
         problems = _in_order(problems, document, is_patched=options.is_patch)
     if problems:
@@ -78,7 +75,13 @@ def _in_order(problems: list[str], document: Document, *, is_patched: bool) -> l
     """
     order: Callable[[Iterable[Any]], Iterable[Any]] = sorted if is_patched else iter
     places = {path: index for index, path in enumerate(_paths(document, "", order))}
-    return sorted(problems, key=lambda problem: places.get(problem.partition('"')[2][:-1], len(places)))
+
+    def place(problem: str) -> int:
+        return (
+            -1 if problem.startswith(("yaml: ", "line ")) else places.get(problem.partition('"')[2][:-1], len(places))
+        )
+
+    return sorted(problems, key=place)
 
 
 def _paths(node: Any, path: str, order: Callable[[Iterable[Any]], Iterable[Any]]) -> Iterator[str]:

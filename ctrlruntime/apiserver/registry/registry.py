@@ -16,6 +16,8 @@ from ctrlruntime.apiserver.encoding import timestamp
 from ctrlruntime.apiserver.interfaces import DEFINITIONS, PODS, Change
 from ctrlruntime.apiserver.registry.bindings import bind, binding_of
 from ctrlruntime.apiserver.registry.definitions import Definitions
+from ctrlruntime.apiserver.registry.device_permissions import DevicePermissions
+from ctrlruntime.apiserver.registry.device_rules import CLAIM_TEMPLATES, CLAIMS
 from ctrlruntime.apiserver.registry.extensions import WriteExtensions
 from ctrlruntime.apiserver.registry.resources import Resource, built_in
 from ctrlruntime.apiserver.registry.services import ServiceAddresses
@@ -44,8 +46,12 @@ class Registry:
         self.writer = Writer(store, self, self.extensions, now=now, rng=rng)
         self.definitions = Definitions(self, self.writer, store, now=now)
         self.extensions.hooks[DEFINITIONS] = self.definitions
+        devices = DevicePermissions(self, self.extensions)
+        self.extensions.hooks.update({CLAIMS: devices, CLAIM_TEMPLATES: devices})
         self.generation = 0
         """Counts changes of what is served; discovery and OpenAPI are cached by it."""
+        self.features: frozenset[str] = frozenset()
+        """The feature gates that are on."""
         self._served: dict[tuple[str, str, str], Resource] = {}
         self._canonical: dict[tuple[str, str], Resource] = {}
         self._by_definition: dict[str, list[Resource]] = {}

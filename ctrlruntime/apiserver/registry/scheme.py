@@ -7,6 +7,9 @@ from functools import cache
 from typing import Final
 
 from ctrlruntime.apiserver.registry.resources import Resource, built_in
+from ctrlruntime.schema.messages import message_of
+from ctrlruntime.schema.trees import Document
+from ctrlruntime.schema.typed import Misfit, typed
 
 _VERSIONS: Final[Mapping[str, tuple[str, ...]]] = {
     "": ("v1",),
@@ -56,19 +59,26 @@ _ELSEWHERE: Final[Mapping[tuple[str, str], str]] = {
     ("v1", "List"): "core",
 }
 """Kinds whose internal type is in another group than their versions."""
+_HEAD: Final = frozenset({"apiVersion", "kind"})
 _OF_EVERY_GROUP: Final = frozenset({
     "CreateOptions", "DeleteOptions", "GetOptions", "ListOptions", "PatchOptions", "UpdateOptions", "WatchEvent",
 })  # fmt: skip
 
 
-def problem_of(api_version: str, kind: str, expected: Resource) -> str:
+def problem_of(api_version: str, kind: str, document: Document, expected: Resource) -> str:
     """Return why an object of this version and kind cannot be read as the kind of a resource; empty if it can.
 
-    The texts are those of apimachinery's pkg/runtime/scheme.go and pkg/conversion/converter.go.
+    The object is decoded as what it says it is, then converted. The texts are those of apimachinery's pkg/runtime/scheme.go and
+    pkg/conversion/converter.go.
     """
     found = _internal_group(api_version, kind)
     if found is None:
         return f'no kind "{kind}" is registered for version "{api_version}" in scheme "pkg/runtime/scheme.go:111"'
+    try:
+        if shape := message_of(api_version, kind):
+            typed(shape.name).read({key: value for key, value in document.items() if key not in _HEAD}, "", [])
+    except Misfit as misfit:
+        return str(misfit)
     wanted = _internal_group(expected.api_version, expected.kind) or _internal(expected.group)
     if (found, kind) != (wanted, expected.kind):
         version = api_version.rpartition("/")[2]

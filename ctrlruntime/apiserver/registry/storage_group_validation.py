@@ -6,23 +6,32 @@ from collections.abc import Iterator
 from typing import Final
 
 from ctrlruntime.apiserver.registry.internal_types import internal
+from ctrlruntime.apiserver.registry.storage_validation import volume_spec_causes
 from ctrlruntime.apiserver.registry.volume_sources import driver_causes
 from ctrlruntime.errors import StatusCause
-from ctrlruntime.field_errors import duplicate, forbidden_field, invalid_value, not_supported, required
+from ctrlruntime.field_errors import duplicate, forbidden_field, invalid_value, not_supported, required, too_long
+from ctrlruntime.quantities import canonical, parse
 from ctrlruntime.schema.trees import Document, is_same
 from ctrlruntime.schema.values import (
     IMMUTABLE,
+    NON_NEGATIVE,
     choice_causes,
     immutable_causes,
     qualified_name_causes,
+    selector_causes,
     spec_of,
     subdomain_causes,
+    without,
 )
+from ctrlruntime.selector import utf8_length
 
 _EXACTLY_ONE: Final = "must specify exactly one of inlineVolumeSpec and persistentVolumeName"
 _GROUP_POLICIES: Final = ("File", "None", "ReadWriteOnceWithFSType")
 _MODES: Final = ("Persistent", "Ephemeral")
 _LONGEST_NODE_ID: Final = 256
+_MOST_PARAMETERS: Final = 512
+_LARGEST_MAP: Final = 256 * 1024
+_LONGEST_ERROR: Final = 1024
 _SHORTEST_TOKEN, _LONGEST_TOKEN = 600, 1 << 32
 """Seconds."""
 
@@ -32,15 +41,29 @@ def storage_class_causes(document: Document, old: Document | None) -> Iterator[S
         yield required("provisioner")
     else:
         yield from qualified_name_causes(str(document["provisioner"]).lower(), "provisioner")
-    for key in document.get("parameters") or ():
-        if not key:
-            yield invalid_value("parameters", key, "field can not be empty.")
+    yield from _parameter_causes(document)
     if document.get("reclaimPolicy"):
         yield from choice_causes(document["reclaimPolicy"], "reclaimPolicy", ("Delete", "Retain"))
     mode = document.get("volumeBindingMode", "")
     yield from choice_causes(mode, "volumeBindingMode", ("Immediate", "WaitForFirstConsumer"))
     yield from _topology_causes(document.get("allowedTopologies") or [])
     yield from immutable_causes(document, old, "parameters", "provisioner", "reclaimPolicy", "volumeBindingMode")
+
+
+def _parameter_causes(document: Document) -> Iterator[StatusCause]:
+    """The parameters of a class: a limited number, of a limited size (validateParameters)."""
+    parameters: Document = document.get("parameters") or {}
+    if len(parameters) > _MOST_PARAMETERS:
+        yield too_long("parameters", _MOST_PARAMETERS)
+        return
+    if "" in parameters:
+        yield invalid_value("parameters", "", "field can not be empty.")
+    if _size(parameters) > _LARGEST_MAP:
+        yield too_long("parameters", _LARGEST_MAP)
+
+
+def _size(texts: Document) -> int:
+    return sum(utf8_length(key) + utf8_length(value) for key, value in texts.items())
 
 
 def _topology_causes(terms: list[Document]) -> Iterator[StatusCause]:
@@ -74,19 +97,25 @@ def attributes_class_causes(document: Document, old: Document | None) -> Iterato
         yield required("driverName")
     else:
         yield from qualified_name_causes(str(document["driverName"]).lower(), "driverName")
+    yield from _parameter_causes(document)
     if not document.get("parameters"):
         yield required("parameters", "must contain at least one key/value pair")
 
 
+def capacity_causes(document: Document, old: Document | None) -> Iterator[StatusCause]:
+    """A CSIStorageCapacity: what was asked about never changes."""
+    yield from selector_causes(document.get("nodeTopology"), "nodeTopology")
+    yield from subdomain_causes(document.get("storageClassName", ""), "storageClassName")
+    amount = document.get("capacity")
+    if amount is not None and parse(amount) < 0:
+        yield invalid_value("capacity", canonical(amount), NON_NEGATIVE)
+    yield from immutable_causes(document, old, "nodeTopology", "storageClassName")
+
+
 def attachment_causes(document: Document, old: Document | None) -> Iterator[StatusCause]:
     spec = spec_of(document)
-    if old is not None:
-        if spec != spec_of(old):
-            yield invalid_value("spec", internal("storage.VolumeAttachmentSpec", spec), IMMUTABLE)
-        return
     attacher = spec.get("attacher")
-    if not attacher:
-        yield required("spec.attacher")
+    yield from driver_causes(attacher, "spec.attacher") if attacher else (required("spec.attacher"),)
     source: Document = spec.get("source") or {}
     name, inline = source.get("persistentVolumeName"), source.get("inlineVolumeSpec")
     if name is None and inline is None:
@@ -95,21 +124,46 @@ def attachment_causes(document: Document, old: Document | None) -> Iterator[Stat
         yield forbidden_field("spec.source", _EXACTLY_ONE)
     elif name == "":
         yield required("spec.source.persistentVolumeName", "must specify non empty persistentVolumeName")
+    elif inline is not None:
+        yield from volume_spec_causes(inline, "spec.source.inlineVolumeSpec", is_inline=True)
     yield from subdomain_causes(spec.get("nodeName", ""), "spec.nodeName")
-    if attacher:
-        yield from driver_causes(attacher, "spec.attacher")
+    yield from _attachment_status_causes(document.get("status") or {})
     if name is not None:
         yield from subdomain_causes(name, "spec.source.persistentVolumeName")
+    if old is not None and spec != spec_of(old):
+        yield invalid_value("spec", internal("storage.VolumeAttachmentSpec", spec), IMMUTABLE)
 
 
-def csi_node_causes(document: Document, _: Document | None) -> Iterator[StatusCause]:
+def _attachment_status_causes(status: Document) -> Iterator[StatusCause]:
+    if _size(status.get("attachmentMetadata") or {}) > _LARGEST_MAP:
+        yield too_long("status.attachmentMetadata", _LARGEST_MAP)
+    for name in ("attachError", "detachError"):
+        error: Document = status.get(name) or {}
+        if utf8_length(error.get("message", "")) > _LONGEST_ERROR:
+            yield too_long(f"status.{name}.message", _LARGEST_MAP)  # upstream names the other limit
+        if error.get("errorCode", 0) < 0:
+            text = f"must be between 0 and {2**31 - 1}, inclusive"
+            yield invalid_value(f"status.{name}.errorCode", error["errorCode"], text)
+
+
+def csi_node_causes(document: Document, old: Document | None) -> Iterator[StatusCause]:
+    """A CSINode: of a driver that stays, only what can be allocated changes (ValidateCSINodeUpdate)."""
+    yield from _csi_node_causes(document)
+    for before in spec_of(old).get("drivers") or ():
+        for driver in spec_of(document).get("drivers") or ():
+            kept, now = without(before, ("allocatable",)), without(driver, ("allocatable",))
+            if kept.get("name") == now.get("name") and kept != now:
+                yield invalid_value("spec.drivers", internal("storage.CSINodeDriver", now), IMMUTABLE)
+
+
+def _csi_node_causes(document: Document) -> Iterator[StatusCause]:
     seen: set[str] = set()
     for index, driver in enumerate(spec_of(document).get("drivers") or ()):
         path, name, node = f"spec.drivers[{index}]", (driver or {}).get("name", ""), (driver or {}).get("nodeID", "")
         yield from driver_causes(name, f"{path}.name") if name else (required(f"{path}.name"),)
         if not node:
             yield required(f"{path}.nodeID")
-        elif len(node) > _LONGEST_NODE_ID:
+        elif utf8_length(node) > _LONGEST_NODE_ID:
             yield invalid_value(f"{path}.nodeID", node, f"must be {_LONGEST_NODE_ID} characters or less")
         count = ((driver or {}).get("allocatable") or {}).get("count")
         if count is not None and count < 0:
@@ -139,7 +193,6 @@ def driver_object_causes(document: Document, old: Document | None) -> Iterator[S
 
 def _driver_spec_causes(document: Document) -> Iterator[StatusCause]:
     spec = spec_of(document)
-    yield from driver_causes(str(document["metadata"].get("name", "")), "name")
     if spec.get("fsGroupPolicy") not in _GROUP_POLICIES:
         yield not_supported("spec.fsGroupPolicy", spec.get("fsGroupPolicy"), _GROUP_POLICIES)
     audiences: set[str] = set()
@@ -151,6 +204,7 @@ def _driver_spec_causes(document: Document) -> Iterator[StatusCause]:
         )
         if audience in audiences:
             yield duplicate(f"{path}.audience", audience)
+            continue
         audiences.add(audience)
         if seconds is not None and seconds < _SHORTEST_TOKEN:
             yield invalid_value(f"{path}.expirationSeconds", seconds, "may not specify a duration less than 10 minutes")
@@ -164,6 +218,10 @@ def _driver_spec_causes(document: Document) -> Iterator[StatusCause]:
     if period is not None and period < 10:
         text = "must be greater than or equal to 10 seconds"
         yield invalid_value("spec.nodeAllocatableUpdatePeriodSeconds", period, text)
+    hides_tokens = spec.get("serviceAccountTokenInSecrets")
+    if hides_tokens is not None and not spec.get("tokenRequests"):
+        text = "serviceAccountTokenInSecrets is set but no tokenRequests are specified"
+        yield invalid_value("spec.serviceAccountTokenInSecrets", hides_tokens, text)
 
 
 def driver_warnings(document: Document, old: Document | None) -> Iterator[str]:

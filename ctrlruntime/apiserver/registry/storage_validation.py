@@ -7,6 +7,8 @@ from __future__ import annotations
 import base64
 import binascii
 import json
+import math
+import posixpath
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final
@@ -22,8 +24,8 @@ from ctrlruntime.apiserver.registry.pod_warnings import node_term_warnings, sour
 from ctrlruntime.apiserver.registry.trees import inner, items
 from ctrlruntime.apiserver.registry.volume_sources import driver_causes, needs, source_causes
 from ctrlruntime.errors import StatusCause
-from ctrlruntime.field_errors import forbidden_field, invalid_value, not_supported, required, too_long
-from ctrlruntime.schema.quantity import parse
+from ctrlruntime.field_errors import duplicate, forbidden_field, invalid_value, not_supported, required, too_long
+from ctrlruntime.quantities import parse
 from ctrlruntime.schema.trees import Document
 from ctrlruntime.schema.values import (
     IMMUTABLE,
@@ -167,60 +169,103 @@ def volume_warnings(document: Document, _: Document | None) -> Iterator[str]:
 def volume_causes(document: Document, old: Document | None) -> Iterator[StatusCause]:
     """A PersistentVolume; an update is looked at twice (ValidateUpdate in pkg/registry/core/persistentvolume/strategy.go)."""
     spec = spec_of(document)
-    yield from _volume_causes(spec)
+    yield from volume_spec_causes(spec)
     sources = {name for name in _VOLUME_PLUGINS if spec.get(name) is not None}
     if _MOUNT_OPTIONS in (document["metadata"].get("annotations") or {}) and not _MOUNTED & sources:
         text = "may not specify mount options for this volume type"
         yield forbidden_field(f"metadata.annotations.{_MOUNT_OPTIONS}", text)
     if old is not None:
-        yield from _volume_causes(spec)
+        yield from volume_spec_causes(spec)
         yield from _volume_update_causes(spec, spec_of(old))
 
 
-def _volume_causes(spec: Document) -> Iterator[StatusCause]:
+def volume_spec_causes(spec: Document, path: str = "spec", *, is_inline: bool = False) -> Iterator[StatusCause]:
+    """The spec of a volume, or the one inside a VolumeAttachment (ValidatePersistentVolumeSpec)."""
     sources = [name for name in _VOLUME_PLUGINS if spec.get(name) is not None]
-    modes, capacity = spec.get("accessModes") or (), spec.get("capacity") or {}
+    modes, policy, mode = (
+        spec.get("accessModes") or (),
+        spec.get("persistentVolumeReclaimPolicy"),
+        spec.get("volumeMode"),
+    )
+    if is_inline:
+        for name in ("claimRef", "capacity"):
+            if spec.get(name):
+                yield forbidden_field(f"{path}.{name}", _NOT_INLINE)
+        if spec.get("csi") is None:
+            yield required(f"{path}.csi", "has to be specified in the context of inline volumes")
     if not modes:
-        yield required("spec.accessModes")
-    yield from mode_causes(modes, "spec.accessModes")
-    if not capacity:
-        yield required("spec.capacity")
-    if list(capacity) != ["storage"]:
-        yield not_supported("spec.capacity", spec.get("capacity"), ("storage",))
-    for name, amount in capacity.items():
-        where = f"spec.capacity[{name}]"
-        if parse(amount) < 0:
-            text = f"Invalid value: {amount}: must be a valid resource quantity"
-            yield StatusCause("FieldValueInvalid", text, where)
-        if parse(amount) <= 0:
-            yield invalid_value(where, amount, "must be greater than zero")
-    policy = spec.get("persistentVolumeReclaimPolicy", "Retain")
-    yield from choice_causes(policy, "spec.persistentVolumeReclaimPolicy", ("Delete", "Recycle", "Retain"))
+        yield required(f"{path}.accessModes")
+    yield from mode_causes(modes, f"{path}.accessModes")
+    if not is_inline:
+        yield from _capacity_causes(spec, f"{path}.capacity")
+        yield from choice_causes(policy or "Retain", f"{path}.persistentVolumeReclaimPolicy", _POLICIES)
+    elif policy not in {None, "", "Retain"}:
+        text = "may only be Retain in the context of inline volumes"
+        yield forbidden_field(f"{path}.persistentVolumeReclaimPolicy", text)
+    if spec.get("nodeAffinity") is not None:
+        yield from _affinity_causes(spec["nodeAffinity"], f"{path}.nodeAffinity", is_inline=is_inline)
     for index, name in enumerate(sources):
         if index and name != "flexVolume":  # upstream has no such check of it
             shown = "cephFS" if name == "cephfs" else name
-            yield forbidden_field(f"spec.{shown}", "may not specify more than 1 volume type")
+            yield forbidden_field(f"{path}.{shown}", "may not specify more than 1 volume type")
         else:
-            yield from _volume_source_causes(name, spec)
+            yield from _volume_source_causes(name, spec, path)
     if not sources:
-        yield required("spec", "must specify a volume type")
-    if spec.get("nodeAffinity") is not None:
-        if spec["nodeAffinity"].get("required") is None:
-            yield required("spec.nodeAffinity.required", "must specify required node constraints")
-        yield from node_selector_causes(spec["nodeAffinity"].get("required"), "spec.nodeAffinity.required")
-    if spec.get("volumeAttributesClassName") == "":
-        yield required("spec.volumeAttributesClassName", "an empty string is disallowed")
-    elif spec.get("volumeAttributesClassName") is not None:
-        yield from subdomain_causes(spec["volumeAttributesClassName"], "spec.volumeAttributesClassName")
-    if spec.get("volumeAttributesClassName") is not None and spec.get("csi") is None:
-        yield required("spec.csi", "has to be specified when using volumeAttributesClassName")
-    if policy == "Recycle" and (spec.get("hostPath") or {}).get("path") == "/":
+        yield required(path, "must specify a volume type")
+    if policy == "Recycle" and _is_root((spec.get("hostPath") or {}).get("path", "")):
         text = "may not be 'recycle' for a hostPath mount of '/'"
-        yield forbidden_field("spec.persistentVolumeReclaimPolicy", text)
+        yield forbidden_field(f"{path}.persistentVolumeReclaimPolicy", text)
+    if is_inline:
+        if spec.get("storageClassName"):
+            yield forbidden_field(f"{path}.storageClassName", _NOT_INLINE)
+        if mode not in {None, "Filesystem"}:
+            text = "may not specify volumeMode other than Filesystem in the context of inline volumes"
+            yield forbidden_field(f"{path}.volumeMode", text)
+        return
     if spec.get("storageClassName"):
-        yield from subdomain_causes(spec["storageClassName"], "spec.storageClassName")
-    if spec.get("volumeMode") is not None:
-        yield from choice_causes(spec["volumeMode"], "spec.volumeMode", VOLUME_MODES)
+        yield from subdomain_causes(spec["storageClassName"], f"{path}.storageClassName")
+    if mode is not None:
+        yield from choice_causes(mode, f"{path}.volumeMode", VOLUME_MODES)
+    if spec.get("volumeAttributesClassName") is not None:
+        yield from _attributes_class_causes(spec, path)
+
+
+_NOT_INLINE: Final = "may not be specified in the context of inline volumes"
+_POLICIES: Final = ("Delete", "Recycle", "Retain")
+
+
+def _capacity_causes(spec: Document, path: str) -> Iterator[StatusCause]:
+    capacity: Document = spec.get("capacity") or {}
+    if not capacity:
+        yield required(path)
+    if list(capacity) != ["storage"]:
+        yield not_supported(path, spec.get("capacity"), ("storage",))
+    for name, amount in capacity.items():
+        where = f"{path}[{name}]"
+        if parse(amount) < 0:
+            yield invalid_value(where, math.floor(parse(amount)), "must be a valid resource quantity")
+        if parse(amount) <= 0:
+            yield invalid_value(where, amount, "must be greater than zero")
+
+
+def _affinity_causes(affinity: Document, path: str, *, is_inline: bool) -> Iterator[StatusCause]:
+    if is_inline:
+        yield forbidden_field(path, _NOT_INLINE)
+        return
+    if affinity.get("required") is None:
+        yield required(f"{path}.required", "must specify required node constraints")
+    yield from node_selector_causes(affinity.get("required"), f"{path}.required")
+
+
+def _attributes_class_causes(spec: Document, path: str) -> Iterator[StatusCause]:
+    name, where = spec["volumeAttributesClassName"], f"{path}.volumeAttributesClassName"
+    yield from subdomain_causes(name, where) if name else (required(where, "an empty string is disallowed"),)
+    if spec.get("csi") is None:
+        yield required(f"{path}.csi", "has to be specified when using volumeAttributesClassName")
+
+
+def _is_root(path: str) -> bool:
+    return bool(path) and posixpath.normpath(path) in {"/", "//"}
 
 
 _MOUNTED: Final = frozenset(
@@ -272,8 +317,8 @@ _CSI_SECRETS: Final = (
 """In upstream's order; it does not look at nodeStageSecretRef."""
 
 
-def _volume_source_causes(name: str, spec: Document) -> Iterator[StatusCause]:
-    source, path = spec[name], f"spec.{name}"
+def _volume_source_causes(name: str, spec: Document, parent: str) -> Iterator[StatusCause]:
+    source, path = spec[name], f"{parent}.{name}"
     match name:
         case "csi":
             yield from (
@@ -291,7 +336,7 @@ def _volume_source_causes(name: str, spec: Document) -> Iterator[StatusCause]:
             else:
                 yield from no_dots_causes(source["path"], f"{path}.path")
             if spec.get("nodeAffinity") is None:
-                yield required("spec.nodeAffinity", "Local volume requires node affinity")
+                yield required(f"{parent}.nodeAffinity", "Local volume requires node affinity")
         case "iscsi":  # a Pod's has a newer text, and its Secret may be without a name
             for cause in source_causes(name, source, path):
                 yield replace(cause, message=cause.message.removesuffix(" starting with iqn, eui, or naa"))
@@ -335,6 +380,11 @@ def runtime_class_causes(document: Document, old: Document | None) -> Iterator[S
     yield from overhead_causes((document.get("overhead") or {}).get("podFixed"), "overhead")
     scheduling: Document = document.get("scheduling") or {}
     yield from labels_causes(scheduling.get("nodeSelector"), "scheduling.nodeSelector")
-    for index, toleration in enumerate(scheduling.get("tolerations") or ()):
+    tolerations: list[Document] = scheduling.get("tolerations") or []
+    for index, toleration in enumerate(tolerations):
         yield from toleration_causes(toleration, f"scheduling.tolerations[{index}]")
+    kinds = [tuple(one.get(name) or "" for name in ("key", "operator", "value", "effect")) for one in tolerations]
+    for index, toleration in enumerate(tolerations):
+        if kinds[index] in kinds[:index]:
+            yield duplicate(f"scheduling.tolerations[{index}]", internal("core.Toleration", toleration))
     yield from immutable_causes(document, old, "handler")

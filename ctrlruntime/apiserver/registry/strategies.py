@@ -16,6 +16,9 @@ class Strategy:
     """The rules of one kind; the defaults are what most kinds do."""
 
     has_generation: bool = False
+    """A new object begins with generation 1."""
+    counts_changes: bool = False
+    """A change of the desired state raises the generation."""
     generation_counts_annotations: bool = False
     generation_counts_labels: bool = False
     creates_on_update: bool = False
@@ -27,6 +30,9 @@ class Strategy:
     status_keeps: tuple[str, ...] = ()
     """Metadata that a write of the status leaves alone."""
     fields: Fields | None = None
+    """What its objects can be selected by, beyond name and namespace; None when no more."""
+    unknown_field: str = "field label not supported: {path}"
+    """The error of another field; every kind with fields of its own has its own words."""
 
 
 def _at(path: str, default: str = "") -> Callable[[Document], str]:
@@ -74,23 +80,27 @@ _EVENT_FIELDS: Fields = {
 }
 METADATA = ("labels", "annotations", "finalizers", "ownerReferences")
 """The metadata that a client may set, except for the name."""
-_GENERATION = Strategy(has_generation=True)
-_LOCKED_GENERATION = Strategy(has_generation=True, needs_version=True)
+_GENERATION = Strategy(has_generation=True, counts_changes=True)
+_LOCKED_GENERATION = Strategy(has_generation=True, counts_changes=True, needs_version=True)
 _UPSERT = Strategy(creates_on_update=True)
 _ANSWERS = Strategy(answers_with_object=True)
-_ANSWERS_AND_COUNTS = Strategy(has_generation=True, answers_with_object=True)
+_ANSWERS_AND_COUNTS = Strategy(has_generation=True, counts_changes=True, answers_with_object=True)
 
 _STRATEGIES: Mapping[tuple[str, str], Strategy] = {
     ("", "pods"): Strategy(
         has_generation=True,
+        counts_changes=True,
         answers_with_object=True,
         status_keeps=("ownerReferences",),
         fields=_POD_FIELDS,
     ),
     ("", "replicationcontrollers"): Strategy(
-        has_generation=True, orphans_by_default=True, fields=_fields("status.replicas", replicas="0")
+        has_generation=True,
+        counts_changes=True,
+        orphans_by_default=True,
+        fields=_fields("status.replicas", replicas="0"),
     ),
-    ("", "podtemplates"): Strategy(has_generation=True, answers_with_object=True),
+    ("", "podtemplates"): Strategy(has_generation=True, counts_changes=True, answers_with_object=True),
     ("", "namespaces"): Strategy(answers_with_object=True, fields=_fields("status.phase")),
     ("", "nodes"): Strategy(
         fields={"spec.unschedulable": _at("spec.unschedulable", "false")},
@@ -107,56 +117,72 @@ _STRATEGIES: Mapping[tuple[str, str], Strategy] = {
     ("", "endpoints"): _UPSERT,
     ("", "limitranges"): _UPSERT,
     ("apps", "deployments"): Strategy(
-        has_generation=True, generation_counts_annotations=True, status_keeps=("labels",)
+        has_generation=True, counts_changes=True, generation_counts_annotations=True, status_keeps=("labels",)
     ),
-    ("apps", "replicasets"): Strategy(has_generation=True, fields=_fields("status.replicas", replicas="0")),
+    ("apps", "replicasets"): _GENERATION,
     ("apps", "statefulsets"): _GENERATION,
     ("apps", "daemonsets"): _GENERATION,
     ("batch", "jobs"): Strategy(
-        has_generation=True, orphans_by_default=True, fields=_fields("status.successful", successful="0")
+        has_generation=True,
+        counts_changes=True,
+        orphans_by_default=True,
+        fields=_fields("status.successful", successful="0"),
+        unknown_field='field label "{path}" not supported for Job',
     ),
     ("batch", "cronjobs"): _GENERATION,
     ("networking.k8s.io", "ingresses"): _GENERATION,
     ("networking.k8s.io", "ingressclasses"): _GENERATION,
     ("networking.k8s.io", "networkpolicies"): _GENERATION,
+    ("networking.k8s.io", "servicecidrs"): Strategy(status_keeps=METADATA),
     ("rbac.authorization.k8s.io", "roles"): _UPSERT,
     ("rbac.authorization.k8s.io", "rolebindings"): _UPSERT,
     ("rbac.authorization.k8s.io", "clusterroles"): _UPSERT,
     ("rbac.authorization.k8s.io", "clusterrolebindings"): _UPSERT,
     ("coordination.k8s.io", "leases"): Strategy(creates_on_update=True, needs_version=True),
-    ("discovery.k8s.io", "endpointslices"): Strategy(has_generation=True, generation_counts_labels=True),
+    ("discovery.k8s.io", "endpointslices"): Strategy(
+        has_generation=True, counts_changes=True, generation_counts_labels=True
+    ),
     ("policy", "poddisruptionbudgets"): _LOCKED_GENERATION,
     ("apiextensions.k8s.io", "customresourcedefinitions"): _LOCKED_GENERATION,
     ("admissionregistration.k8s.io", "mutatingwebhookconfigurations"): _LOCKED_GENERATION,
     ("admissionregistration.k8s.io", "validatingwebhookconfigurations"): _LOCKED_GENERATION,
     ("admissionregistration.k8s.io", "validatingadmissionpolicies"): Strategy(
-        has_generation=True, needs_version=True, status_keeps=METADATA
+        has_generation=True, counts_changes=True, needs_version=True, status_keeps=METADATA
     ),
     ("admissionregistration.k8s.io", "validatingadmissionpolicybindings"): _LOCKED_GENERATION,
     ("admissionregistration.k8s.io", "mutatingadmissionpolicies"): _LOCKED_GENERATION,
     ("admissionregistration.k8s.io", "mutatingadmissionpolicybindings"): _LOCKED_GENERATION,
-    ("scheduling.k8s.io", "priorityclasses"): _GENERATION,
+    ("scheduling.k8s.io", "priorityclasses"): Strategy(has_generation=True),
     ("node.k8s.io", "runtimeclasses"): Strategy(creates_on_update=True, needs_version=True),
-    ("flowcontrol.apiserver.k8s.io", "flowschemas"): Strategy(has_generation=True, status_keeps=METADATA),
+    ("flowcontrol.apiserver.k8s.io", "flowschemas"): Strategy(
+        has_generation=True, counts_changes=True, status_keeps=METADATA
+    ),
     ("flowcontrol.apiserver.k8s.io", "prioritylevelconfigurations"): Strategy(
-        has_generation=True, status_keeps=METADATA
+        has_generation=True, counts_changes=True, status_keeps=METADATA
     ),
     ("certificates.k8s.io", "certificatesigningrequests"): Strategy(fields=_fields("spec.signerName")),
     ("storage.k8s.io", "storageclasses"): _ANSWERS,
     ("storage.k8s.io", "csinodes"): Strategy(needs_version=True, answers_with_object=True),
-    ("storage.k8s.io", "csidrivers"): Strategy(needs_version=True, answers_with_object=True),
-    ("storage.k8s.io", "csistoragecapacities"): Strategy(needs_version=True, answers_with_object=True),
+    ("storage.k8s.io", "csidrivers"): Strategy(counts_changes=True, needs_version=True, answers_with_object=True),
+    ("storage.k8s.io", "csistoragecapacities"): Strategy(needs_version=True),
+    ("storage.k8s.io", "volumeattributesclasses"): _ANSWERS,
     ("storage.k8s.io", "volumeattachments"): Strategy(
         needs_version=True, answers_with_object=True, status_keeps=METADATA
     ),
-    ("apiregistration.k8s.io", "apiservices"): Strategy(status_keeps=METADATA),
+    ("apiregistration.k8s.io", "apiservices"): Strategy(needs_version=True, status_keeps=METADATA),
     ("resource.k8s.io", "resourceclaims"): Strategy(answers_with_object=True, status_keeps=METADATA),
     ("resource.k8s.io", "resourceclaimtemplates"): _ANSWERS,
     ("resource.k8s.io", "deviceclasses"): _ANSWERS_AND_COUNTS,
-    ("resource.k8s.io", "resourceslices"): _ANSWERS_AND_COUNTS,
+    ("resource.k8s.io", "resourceslices"): Strategy(
+        has_generation=True,
+        counts_changes=True,
+        answers_with_object=True,
+        fields=_fields("spec.nodeName", "spec.driver"),
+        unknown_field="field label not supported for {kind}: {path}",
+    ),
 }
 _PLAIN = Strategy()
-_CUSTOM = Strategy(has_generation=True, needs_version=True)
+_CUSTOM = Strategy(has_generation=True, counts_changes=True, needs_version=True)
 
 
 def strategy_of(group: str, plural: str, *, is_custom: bool) -> Strategy:

@@ -18,7 +18,12 @@ from ctrlruntime.apiserver.registry.deletion import ends_deletion
 from ctrlruntime.apiserver.registry.extensions import WriteExtensions
 from ctrlruntime.apiserver.registry.metadata_rules import repeated_identity
 from ctrlruntime.apiserver.registry.object_validation import validate_object
-from ctrlruntime.apiserver.registry.preparation import bump_generation, prepare_update, restore_defaults
+from ctrlruntime.apiserver.registry.preparation import (
+    bump_generation,
+    forget_empty_lists,
+    prepare_update,
+    restore_defaults,
+)
 from ctrlruntime.apiserver.registry.reading import check_name, read, set_namespace
 from ctrlruntime.apiserver.registry.records import Records, record_of
 from ctrlruntime.apiserver.registry.resources import Resource
@@ -62,7 +67,7 @@ class Update:
             raise precondition_failed(resource, record.key, metadata["uid"], record.uid, dry_run=options.dry_run)
         self._extensions.track(resource, old, document, options, subresource)
         strategy = strategy_of(*resource.stored_as, is_custom=resource.is_custom)
-        pending = Pending(resource, strategy, table, options, document, record, old, subresource, view)
+        pending = Pending(resource, strategy, table, options, document, edited, record, old, subresource, view)
         if options.is_patch:
             self._keep_times(pending)
         return pending
@@ -91,6 +96,8 @@ class Update:
         if pending.record is not None and not document["metadata"].get("resourceVersion"):
             document["metadata"]["resourceVersion"] = str(pending.record.revision)  # validating webhooks see it
         validate_object(pending, hook)
+        if not resource.is_custom:
+            forget_empty_lists(resource, document)
 
     def store(self, pending: Pending) -> Written:
         """Swap the record, unless nothing has changed; of a deleted object, take it out when nothing holds it any more."""

@@ -14,6 +14,7 @@ from typing import Final, TypeAlias
 from ctrlruntime.apiserver.registry import admission_policy_validation as admission_policies
 from ctrlruntime.apiserver.registry import claim_validation as claims
 from ctrlruntime.apiserver.registry import device_rules as devices
+from ctrlruntime.apiserver.registry import endpoint_validation as endpoints
 from ctrlruntime.apiserver.registry import flow_validation as flow
 from ctrlruntime.apiserver.registry import job_validation as jobs
 from ctrlruntime.apiserver.registry import network_validation as network
@@ -27,8 +28,10 @@ from ctrlruntime.apiserver.registry import storage_validation as storage
 from ctrlruntime.apiserver.registry import workload_validation as workloads
 from ctrlruntime.apiserver.registry.autoscaler_validation import autoscaler_causes, autoscaler_status_causes
 from ctrlruntime.apiserver.registry.conversions import CONVERSIONS
+from ctrlruntime.apiserver.registry.device_status import claim_status_causes
 from ctrlruntime.apiserver.registry.job_status import job_status_causes
 from ctrlruntime.apiserver.registry.pod_status import pod_status_causes
+from ctrlruntime.apiserver.registry.resource_slices import slice_causes
 from ctrlruntime.apiserver.registry.webhook_validation import webhook_causes
 from ctrlruntime.apiserver.registry.workload_status import status_rule
 from ctrlruntime.errors import StatusCause
@@ -77,7 +80,7 @@ def _namespace_causes(document: Document, old: Document | None) -> Iterator[Stat
 
 _RULES: Final[Mapping[tuple[str, str], _Rule]] = {
     ("", "ConfigMap"): storage.config_map_causes,
-    ("", "Endpoints"): network.endpoints_causes,
+    ("", "Endpoints"): endpoints.endpoints_causes,
     ("", "Event"): _core_event,
     ("", "Namespace"): _namespace_causes,
     ("", "LimitRange"): quotas.limit_range_causes,
@@ -100,22 +103,25 @@ _RULES: Final[Mapping[tuple[str, str], _Rule]] = {
     ("batch", "CronJob"): jobs.cron_job_causes,
     ("batch", "Job"): jobs.job_causes,
     ("coordination.k8s.io", "Lease"): policy.lease_causes,
-    ("discovery.k8s.io", "EndpointSlice"): network.endpoint_slice_causes,
+    ("discovery.k8s.io", "EndpointSlice"): endpoints.endpoint_slice_causes,
     ("events.k8s.io", "Event"): _new_event,
     ("networking.k8s.io", "Ingress"): network.ingress_causes,
     ("networking.k8s.io", "IngressClass"): network.ingress_class_causes,
     ("networking.k8s.io", "NetworkPolicy"): network.network_policy_causes,
+    ("networking.k8s.io", "IPAddress"): network.address_object_causes,
     ("networking.k8s.io", "ServiceCIDR"): network.service_cidr_causes,
     ("node.k8s.io", "RuntimeClass"): storage.runtime_class_causes,
     ("policy", "PodDisruptionBudget"): policy.budget_causes,
     ("scheduling.k8s.io", "PriorityClass"): policy.priority_causes,
     ("storage.k8s.io", "CSIDriver"): storage_group.driver_object_causes,
+    ("storage.k8s.io", "CSIStorageCapacity"): storage_group.capacity_causes,
     ("storage.k8s.io", "CSINode"): storage_group.csi_node_causes,
     ("storage.k8s.io", "StorageClass"): storage_group.storage_class_causes,
     ("storage.k8s.io", "VolumeAttachment"): storage_group.attachment_causes,
     ("resource.k8s.io", "DeviceClass"): devices.class_causes,
     ("resource.k8s.io", "ResourceClaim"): devices.claim_causes,
     ("resource.k8s.io", "ResourceClaimTemplate"): devices.claim_template_causes,
+    ("resource.k8s.io", "ResourceSlice"): slice_causes,
     ("storage.k8s.io", "VolumeAttributesClass"): storage_group.attributes_class_causes,
     (_ADMISSION, "MutatingAdmissionPolicy"): admission_policies.mutating_policy_causes,
     (_ADMISSION, "MutatingAdmissionPolicyBinding"): admission_policies.mutating_binding_causes,
@@ -149,7 +155,12 @@ _STATUS_RULES: Final[Mapping[tuple[str, str], _Rule]] = {
     ("autoscaling", "HorizontalPodAutoscaler/status"): autoscaler_status_causes,
     ("batch", "Job/status"): job_status_causes,
     ("networking.k8s.io", "Ingress/status"): network.ingress_status_causes,
+    ("resource.k8s.io", "ResourceClaim/status"): claim_status_causes,
     (_ADMISSION, "ValidatingAdmissionPolicy/status"): admission_policies.validating_policy_status_causes,
+    ("apiregistration.k8s.io", "APIService/status"): policy.api_service_status_causes,
+    ("storage.k8s.io", "VolumeAttachment/status"): storage_group.attachment_causes,
+    (_FLOWCONTROL, "FlowSchema/status"): flow.condition_types_causes,
+    (_FLOWCONTROL, "PriorityLevelConfiguration/status"): flow.condition_types_causes,
     (_CERTIFICATES, "CertificateSigningRequest/approval"): signing_requests.approval_causes,
     (_CERTIFICATES, "CertificateSigningRequest/status"): signing_requests.status_causes,
 }

@@ -8,7 +8,7 @@ from typing import Any, Final, TypeAlias
 
 from ctrlruntime.errors import StatusCause
 from ctrlruntime.field_errors import forbidden_field, invalid_value, not_supported, required, too_long
-from ctrlruntime.schema.quantity import parse
+from ctrlruntime.quantities import parse
 from ctrlruntime.schema.trees import Document
 from ctrlruntime.schema.values import (
     choice_causes,
@@ -76,7 +76,10 @@ _LONGEST_DRIVER: Final = 63
 def source_causes(kind: str, source: Document, path: str) -> Iterator[StatusCause]:
     """What is wrong with a source; see validateVolumeSource in pkg/apis/core/validation/validation.go."""
     path = f"{path.removesuffix(kind)}{_SHOWN.get(kind, kind)}"
-    yield from needs(source, path, *_NEEDED.get(kind, ()))
+    missing = [*needs(source, path, *_NEEDED.get(kind, ()))]
+    yield from missing
+    if missing and kind == "hostPath":  # of nothing else is more said then
+        return
     for field, rule in _FIELDS.get(kind, {}).items():
         if source.get(field) not in (None, ""):
             yield from rule(source[field], f"{path}.{field}")

@@ -10,7 +10,7 @@ from ctrlruntime.apiserver.registry.trees import items
 from ctrlruntime.apiserver.registry.volume_sources import needs, source_causes
 from ctrlruntime.errors import StatusCause
 from ctrlruntime.field_errors import duplicate, forbidden_field, invalid_value, not_supported, required, shown
-from ctrlruntime.schema.quantity import canonical, parse
+from ctrlruntime.quantities import canonical, parse
 from ctrlruntime.schema.trees import Document
 from ctrlruntime.schema.values import (
     annotations_causes,

@@ -168,7 +168,7 @@ def _service_causes(service: Document, path: str) -> Iterator[StatusCause]:
     if not 0 < port < 65536:
         yield invalid_value(f"{path}.port", port, f"port is not valid: {PORT_RANGE}")
     text = service.get("path")
-    if text is None:
+    if not text:
         return
     if not text.startswith("/"):
         yield invalid_value(f"{path}.path", text, "must start with a '/'")

@@ -81,6 +81,8 @@ def daemon_set(document: Document) -> None:
     put(strategy, "type", "RollingUpdate")
     if strategy["type"] == "RollingUpdate":
         _put_shares(strategy, unavailable=1, surge=0)
+    elif strategy.get("rollingUpdate") is not None:  # internally these are no pointers (pkg/apis/apps/types.go)
+        _put_shares(strategy, unavailable=0, surge=0)
     put(spec, "revisionHistoryLimit", 10)
     default_template(document)
 

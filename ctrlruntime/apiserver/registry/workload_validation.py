@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from ctrlruntime.apiserver.registry.claim_validation import claim_spec_causes
 from ctrlruntime.apiserver.registry.internal_types import internal
-from ctrlruntime.apiserver.registry.pod_validation import pod_spec_causes, template_causes
+from ctrlruntime.apiserver.registry.pod_validation import pod_spec_causes, template_causes, template_metadata_causes
 from ctrlruntime.apiserver.registry.workload_defaults import TEMPLATE_GENERATION
 from ctrlruntime.errors import StatusCause
 from ctrlruntime.field_errors import forbidden_field, invalid_value, not_supported, required
@@ -22,6 +22,7 @@ from ctrlruntime.schema.values import (
     not_negative,
     selector_causes,
     share_causes,
+    share_value,
     spec_of,
     without,
 )
@@ -36,7 +37,6 @@ _STATEFUL_FREE: Final = (
     "persistentVolumeClaimRetentionPolicy",
     "minReadySeconds",
 )
-_NOTHING: Final = {None, 0, "0%"}
 
 
 def deployment_causes(document: Document, old: Document | None) -> Iterator[StatusCause]:
@@ -60,16 +60,12 @@ def _strategy_causes(strategy: Document) -> Iterator[StatusCause]:
         shown = internal("apps.DeploymentStrategy", strategy)
         yield not_supported("spec.strategy", shown, ("Recreate", "RollingUpdate"))
     elif rolling is not None:
-        # Upstream looks at surge first where a text is wrong and at unavailability first where a number is.
-        names = ("maxUnavailable", "maxSurge")
-        found = [cause for name in names for cause in share_causes(rolling.get(name), f"{path}.{name}")]
-        if any("percent" in cause.message for cause in found):
-            found.reverse()
-        yield from found
-        if rolling.get("maxUnavailable") in _NOTHING and rolling.get("maxSurge") in _NOTHING:
-            text = "may not be 0 when `maxSurge` is 0"
-            yield invalid_value(f"{path}.maxUnavailable", rolling.get("maxUnavailable"), text)
-        yield from at_most_all_causes(rolling.get("maxUnavailable"), f"{path}.maxUnavailable")
+        unavailable, surge = rolling.get("maxUnavailable"), rolling.get("maxSurge")
+        yield from share_causes(unavailable, f"{path}.maxUnavailable")
+        yield from share_causes(surge, f"{path}.maxSurge")
+        if not share_value(unavailable) and not share_value(surge):
+            yield invalid_value(f"{path}.maxUnavailable", unavailable, "may not be 0 when `maxSurge` is 0")
+        yield from at_most_all_causes(unavailable, f"{path}.maxUnavailable")
 
 
 def replica_set_causes(document: Document, old: Document | None) -> Iterator[StatusCause]:
@@ -89,8 +85,8 @@ def replication_controller_causes(document: Document, _: Document | None) -> Ite
     if template is None:
         yield required("spec.template")
         return
-    labels = (template.get("metadata") or {}).get("labels") or {}
-    if selector and not selector.items() <= labels.items():
+    labels = template_labels(spec)
+    if selector and not selector.items() <= (labels or {}).items():
         yield no_match(labels, "spec")
     yield from _template_causes(spec, "spec", "ReplicationController")
 
@@ -124,7 +120,7 @@ def stateful_set_causes(document: Document, old: Document | None) -> Iterator[St
 def _as_created(spec: Document) -> Document:
     """Return the spec of a set's Pods: with its claims as volumes, and without the names that the set gives."""
     pod, claims = spec_of(spec.get("template")), spec.get("volumeClaimTemplates") or ()
-    names = [(claim.get("metadata") or {}).get("name", "") for claim in claims]
+    names = list(dict.fromkeys((claim.get("metadata") or {}).get("name", "") for claim in claims))
     volumes = [{"name": name, "persistentVolumeClaim": {"claimName": name}} for name in names]
     volumes += [volume for volume in pod.get("volumes") or () if volume.get("name") not in names]
     return {**without(pod, ("hostname", "subdomain")), "volumes": volumes}
@@ -176,15 +172,13 @@ def _daemon_strategy_causes(strategy: Document) -> Iterator[StatusCause]:
         yield required(path)
         return
     unavailable, surge = rolling.get("maxUnavailable"), rolling.get("maxSurge")
-    found = [*share_causes(unavailable, f"{path}.maxUnavailable"), *share_causes(surge, f"{path}.maxSurge")]
-    yield from found
+    yield from share_causes(unavailable, f"{path}.maxUnavailable")
+    yield from share_causes(surge, f"{path}.maxSurge")
     yield from at_most_all_causes(unavailable, f"{path}.maxUnavailable")
     yield from at_most_all_causes(surge, f"{path}.maxSurge")
-    if found:
-        return
-    if unavailable not in _NOTHING and surge not in _NOTHING:
+    if share_value(unavailable) and share_value(surge):
         yield invalid_value(f"{path}.maxSurge", surge, "may not be set when maxUnavailable is non-zero")
-    elif unavailable in _NOTHING and surge in _NOTHING:
+    elif not share_value(unavailable) and not share_value(surge):
         yield required(f"{path}.maxUnavailable", "cannot be 0 when maxSurge is 0")
 
 
@@ -195,8 +189,9 @@ def pod_template_causes(document: Document, _: Document | None) -> Iterator[Stat
 def revision_causes(document: Document, old: Document | None) -> Iterator[StatusCause]:
     if document.get("revision", 0) < 0:
         yield invalid_value("revision", document["revision"], NON_NEGATIVE)
-    if document.get("data") is None:
-        yield required("data", "data is mandatory")
+    data = document.get("data")
+    if old is None and not isinstance(data, dict):
+        yield required("data", "data is mandatory" if data is None else "data must be a valid JSON object")
     yield from immutable_causes(document, old, "data")
 
 
@@ -220,7 +215,9 @@ def _selector_and_template(
         yield StatusCause(cause.reason, cause.message.removesuffix(": "), cause.field)
     elif not is_empty and (selector is None or not from_label_selector(selector).matches(labels)):
         yield no_match(labels, "spec")
-    yield from _template_causes(spec, "spec", template_of, is_checked=is_checked)
+    # A template is not looked at where the selector cannot be read; of a StatefulSet's a little is.
+    if not is_bad or template_of == "StatefulSet":
+        yield from _template_causes(spec, "spec", template_of, is_checked=is_checked, is_bad=is_bad)
 
 
 def is_bad_selector(selector: Document | None) -> bool:
@@ -245,12 +242,16 @@ def no_match(labels: Any, path: str) -> StatusCause:
     return invalid_value(f"{path}.template.metadata.labels", labels, text)
 
 
-def _template_causes(spec: Document, path: str, kind: str, *, is_checked: bool = True) -> Iterator[StatusCause]:
+def _template_causes(
+    spec: Document, path: str, kind: str, *, is_checked: bool = True, is_bad: bool = False
+) -> Iterator[StatusCause]:
     template = spec.get("template") or {}
     pod, where = spec_of(template), f"{path}.template.spec"
-    if is_checked:
+    if is_checked and not is_bad:
         checked = {**template, "spec": _as_created(spec)} if kind == "StatefulSet" else template
         yield from template_causes(checked, f"{path}.template")
+    if kind == "StatefulSet" and not is_bad:  # looked at again (ValidatePodTemplateSpecForStatefulSet)
+        yield from template_metadata_causes(template, f"{path}.template")
     if pod.get("restartPolicy") != "Always" and pod:
         yield not_supported(f"{where}.restartPolicy", pod.get("restartPolicy"), ("Always",))
     if pod.get("activeDeadlineSeconds") is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias
 
@@ -121,6 +121,8 @@ class Pending:
     table: Table
     options: WriteOptions
     document: Document
+    given: Document | None = None
+    """What was decoded: messages tell an empty list or map from none."""
     record: Record | None = None
     old: Document | None = None
     subresource: str = ""
@@ -144,6 +146,10 @@ class Hook:
 
     def prepare(self, document: Document, old: Document | None) -> None:
         """Set what only the server sets, before validation."""
+
+    def permit(self, pending: Pending) -> Iterable[StatusCause]:
+        """Return what the write may not do; this is said with all else that is wrong."""
+        return ()
 
     def validate(self, document: Document, old: Document | None) -> list[StatusCause]:
         return []

@@ -24,6 +24,7 @@ USED: Mapping[str, tuple[str, str]] = {
     ),
     "disable-admission-plugins": ("strings", "admission plugins to disable"),
     "enable-admission-plugins": ("strings", "admission plugins to enable"),
+    "feature-gates": ("mapStringBool", "NAME=true,…: ShardedListAndWatch has an effect, others are ignored"),
     "runtime-config": ("mapStringString", "group/version=false: do not serve this version"),
     "secure-port": ("int", "port to serve HTTPS on. Default 6443"),
     "service-account-issuer": ("stringArray", "the issuer of service account tokens"),
@@ -50,7 +51,7 @@ _BOOLEANS = (
     "aggregator-reject-forwarding-redirect allow-privileged enable-aggregator-routing enable-logs-handler"
 )
 _ACCEPTED = (
-    "advertise-address cors-allowed-origins emulated-version external-hostname feature-gates goaway-chance "
+    "advertise-address cors-allowed-origins emulated-version external-hostname goaway-chance "
     "livez-grace-period max-mutating-requests-inflight max-requests-inflight min-compatibility-version min-request-timeout "
     "request-timeout shutdown-delay-duration shutdown-watch-termination-grace-period storage-initialization-timeout "
     "strict-transport-security-directives delete-collection-workers etcd-cafile etcd-certfile etcd-compaction-interval "

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final, Literal, Protocol, TypeAlias
 
 from ctrlruntime.apiserver.foreground import serve
-from ctrlruntime.apiserver.options import DEFAULT_ISSUER, DEFAULT_NETWORK, Options, TokenUser
+from ctrlruntime.apiserver.options import DEFAULT_ISSUER, DEFAULT_NETWORK, FEATURE_GATES, Options, TokenUser
 from ctrlruntime.apiserver.server import APIServer
 from ctrlruntime.certificates import KeyPair, make_authority
 from ctrlruntime.errors import ConfigError
@@ -74,6 +74,7 @@ def options_from(flags: Flags) -> tuple[Options, list[str]]:
         disabled_admission=_disabled(flags),
         enabled_admission=frozenset(flags.listed("enable-admission-plugins")),
         unserved=_unserved(flags, warnings),
+        feature_gates={name: True for name in FEATURE_GATES if f"{name}=true" in flags.listed("feature-gates")},
         controllers=(),
     )
     return options, warnings

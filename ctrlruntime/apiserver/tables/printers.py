@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from ctrlruntime.apiserver.registry.storage_classes import class_of
 from ctrlruntime.apiserver.tables.durations import age, duration, moment_of
+from ctrlruntime.apiserver.tables.metrics import metric_targets
 from ctrlruntime.schema.trees import Document
 
 NONE: Final = "<none>"
@@ -155,11 +156,11 @@ def service(obj: Document, now: datetime) -> list[Any]:
 
 
 def endpoints(obj: Document, now: datetime) -> list[Any]:
-    return [_name(obj), _endpoint_addresses(obj.get("subsets") or ()), _age(obj, now)]
+    return [_name(obj), _endpoint_addresses(obj.get("subsets") or []) if obj.get("subsets") else NONE, _age(obj, now)]
 
 
 def endpoint_slice(obj: Document, now: datetime) -> list[Any]:
-    ports = [str(port.get("port", "*")) for port in obj.get("ports") or ()]
+    ports = [str(port.get("port", port.get("name", "*"))) for port in obj.get("ports") or ()]
     addresses = [str(address) for endpoint in obj.get("endpoints") or () for address in endpoint.get("addresses") or ()]
     return [
         _name(obj),
@@ -210,13 +211,11 @@ def event(obj: Document, now: datetime) -> list[Any]:
 
 def ingress(obj: Document, now: datetime) -> list[Any]:
     spec = _spec(obj)
-    hosts = [str(rule["host"]) for rule in spec.get("rules") or () if rule.get("host")]
-    balancers = (_status(obj).get("loadBalancer") or {}).get("ingress") or ()
     return [
         _name(obj),
         spec.get("ingressClassName") or NONE,
-        _first_three(hosts) or "*",
-        ",".join(str(b.get("ip") or b.get("hostname") or "") for b in balancers),
+        _hosts(spec.get("rules") or []),
+        ",".join(_balancers(_status(obj))),
         "80, 443" if spec.get("tls") else "80",
         _age(obj, now),
     ]
@@ -296,7 +295,7 @@ def horizontal_pod_autoscaler(obj: Document, now: datetime) -> list[Any]:
     return [
         _name(obj),
         f"{target.get('kind', '')}/{target.get('name', '')}",
-        _metric_targets(spec, _status(obj)),
+        metric_targets(spec, _status(obj)),
         UNSET if minimum is None else str(minimum),
         spec.get("maxReplicas", 0),
         _status(obj).get("currentReplicas", 0),
@@ -455,6 +454,14 @@ def _first_three(values: Sequence[str]) -> str:
     return f"{shown} + {len(values) - 3} more..." if len(values) > 3 else shown
 
 
+def _hosts(rules: Sequence[Document]) -> str:
+    """The first three hosts; the others are counted with rules that have none (formatHosts in pkg/printers/internalversion)."""
+    named = [index for index, rule in enumerate(rules) if rule.get("host")]
+    shown = ",".join(str(rules[index]["host"]) for index in named[:3])
+    has_more = len(named) >= 3 and named[2] < len(rules) - 1
+    return f"{shown} + {len(rules) - 3} more..." if has_more else shown or "*"
+
+
 def _access_modes(modes: Iterable[str] | None) -> str:
     wanted = set(modes or ())
     return ",".join(short for mode, short in _ACCESS_MODES.items() if mode in wanted)
@@ -572,8 +579,13 @@ def _external_ip(spec: Document, status: Document) -> str:
         return str(spec.get("externalName", ""))
     if spec.get("type") != "LoadBalancer":
         return ",".join(external) or NONE
-    balancers = (status.get("loadBalancer") or {}).get("ingress") or ()
-    return ",".join([str(b.get("ip") or b.get("hostname") or "") for b in balancers] + external) or "<pending>"
+    return ",".join([*_balancers(status), *external]) or "<pending>"
+
+
+def _balancers(status: Document) -> list[str]:
+    """The addresses of load balancers, or their hosts, in order."""
+    addresses = (status.get("loadBalancer") or {}).get("ingress") or ()
+    return sorted({str(one.get("ip") or one.get("hostname") or "") for one in addresses} - {""})
 
 
 def _endpoint_addresses(subsets: Iterable[Document]) -> str:
@@ -581,8 +593,9 @@ def _endpoint_addresses(subsets: Iterable[Document]) -> str:
     for subset in subsets:
         addresses = [str(address.get("ip", "")) for address in subset.get("addresses") or ()]
         ports = subset.get("ports") or ()
-        found += [f"{ip}:{port.get('port')}" for port in ports for ip in addresses] if ports else addresses
-    return _first_three(found) or NONE
+        joined = [f"[{ip}]" if ":" in ip else ip for ip in addresses]
+        found += [f"{ip}:{port.get('port')}" for port in ports for ip in joined] if ports else addresses
+    return _first_three(found)
 
 
 def _node_status(obj: Document) -> str:
@@ -610,31 +623,3 @@ def _event_source(obj: Document) -> str:
     component = source.get("component") or obj.get("reportingComponent") or obj.get("reportingController") or ""
     instance = source.get("host") or obj.get("reportingInstance") or ""
     return f"{component}, {instance}" if instance else str(component)
-
-
-def _metric_targets(spec: Document, status: Document) -> str:
-    current = {_metric_name(metric): _metric_value(metric, "current") for metric in status.get("currentMetrics") or ()}
-    wanted = [(_metric_name(metric), _metric_value(metric, "target")) for metric in spec.get("metrics") or ()]
-    if spec.get("targetCPUUtilizationPercentage") is not None:
-        used = status.get("currentCPUUtilizationPercentage")
-        current["cpu"] = f"{used}%" if used is not None else None
-        wanted.append(("cpu", f"{spec['targetCPUUtilizationPercentage']}%"))
-    texts = [f"{name + ': ' if name else ''}{current.get(name) or '<unknown>'}/{target}" for name, target in wanted]
-    return ", ".join(texts[:2]) + (f" + {len(texts) - 2} more..." if len(texts) > 2 else "") if texts else NONE
-
-
-def _metric_source(metric: Document) -> Document:
-    kind = str(metric.get("type", ""))
-    return metric.get(kind[:1].lower() + kind[1:]) or {}
-
-
-def _metric_name(metric: Document) -> str:
-    return str(_metric_source(metric).get("name", "")) if "Resource" in str(metric.get("type")) else ""
-
-
-def _metric_value(metric: Document, side: str) -> str | None:
-    value = _metric_source(metric).get(side) or {}
-    if value.get("averageUtilization") is not None:
-        return f"{value['averageUtilization']}%"
-    found = value.get("averageValue") or value.get("value")
-    return str(found) if found is not None else None

@@ -9,20 +9,33 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import date
-from fractions import Fraction
+from decimal import Decimal
 from typing import Any, ClassVar, TypeAlias, TypeVar
 from urllib.parse import parse_qsl, quote, unquote, urlsplit
 
+from ctrlruntime import quantities
 from ctrlruntime.cel.failures import EvaluationError
 from ctrlruntime.cel.functions import Declared
 from ctrlruntime.cel.values import NOTHING, Optional, parse_timestamp
+from ctrlruntime.name_rules import (
+    LABEL,
+    LABEL_1035,
+    LABEL_1035_RULE,
+    LABEL_RULE,
+    LABEL_VALUE_RULE,
+    QUALIFIED_NAME,
+    QUALIFIED_NAME_RULE,
+    SUBDOMAIN,
+    SUBDOMAIN_RULE,
+    is_qualified_name,
+)
 
 T = TypeVar("T")
 
 
 def declared() -> Iterator[Declared]:
     """Yield the functions Kubernetes adds."""
-    yield from _quantities()
+    yield from _quantity_functions()
     yield from _versions()
     yield from _addresses()
     yield from _urls()
@@ -37,37 +50,27 @@ class Quantity:
     """A resource quantity, e.g. `100Mi`."""
 
     cel_name: ClassVar[str] = "kubernetes.Quantity"
-    amount: Fraction
+    amount: Decimal
     is_exact: bool = field(default=True, compare=False)
     """False for a fraction of a binary unit (`1.5Gi`), which upstream does not take for an integer."""
 
     @property
     def is_integer(self) -> bool:
-        return self.is_exact and self.amount.denominator == 1 and -(2**63) <= self.amount < 2**63
+        return self.is_exact and self.amount == self.amount.to_integral_value() and -(2**63) <= self.amount < 2**63
 
-
-_QUANTITY = re.compile(r"([+-]?)([0-9]+\.?[0-9]*|\.[0-9]+)(Ki|Mi|Gi|Ti|Pi|Ei|[numkMGTPE]|[eE][+-]?[0-9]+)?\Z")
-_BINARY = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
-_DECIMAL = ("n", "u", "m", "", "k", "M", "G", "T", "P", "E")
-_SUFFIXES = {name: Fraction(1024) ** power for power, name in enumerate(_BINARY)} | {
-    name: Fraction(1000) ** power for power, name in enumerate(_DECIMAL, -3)
-}
+    def plus(self, amount: Decimal) -> Quantity:
+        return Quantity(quantities.EXACT.add(self.amount, amount))
 
 
 def parse_quantity(text: str) -> Quantity | None:
     """Return the quantity; None when the text is not one."""
-    found = _QUANTITY.match(text)
-    if found is None:
+    if not quantities.is_quantity(text):
         return None
-    sign, number, suffix = found.groups(default="")
-    exponent = suffix[1:].removeprefix("+")
-    scale = Fraction(10) ** int(exponent) if suffix[:1] in {"e", "E"} and exponent else _SUFFIXES[suffix]
-    amount = Fraction(number) * scale
-    is_exact = "." not in number.rstrip("0").rstrip(".") or not suffix.endswith("i")
-    return Quantity(-amount if sign == "-" else amount, is_exact)
+    number = text[:-2] if text.endswith("i") else ""
+    return Quantity(quantities.read(text)[0], "." not in number.rstrip("0").rstrip("."))
 
 
-def _quantities() -> Iterator[Declared]:
+def _quantity_functions() -> Iterator[Declared]:
     name = Quantity.cel_name
     yield Declared("quantity", f"(string) -> {name}", _quantity)
     yield Declared("isQuantity", "(string) -> bool", lambda text: parse_quantity(text) is not None)
@@ -78,10 +81,10 @@ def _quantities() -> Iterator[Declared]:
     yield Declared("asApproximateFloat", f"{name}.() -> double", lambda q: float(q.amount))
     yield Declared("asInteger", f"{name}.() -> int", _as_integer)
     yield Declared("isInteger", f"{name}.() -> bool", lambda q: q.is_integer)
-    yield Declared("add", f"{name}.({name}) -> {name}", lambda a, b: Quantity(a.amount + b.amount))
-    yield Declared("add", f"{name}.(int) -> {name}", lambda a, b: Quantity(a.amount + b))
-    yield Declared("sub", f"{name}.({name}) -> {name}", lambda a, b: Quantity(a.amount - b.amount))
-    yield Declared("sub", f"{name}.(int) -> {name}", lambda a, b: Quantity(a.amount - b))
+    yield Declared("add", f"{name}.({name}) -> {name}", lambda a, b: a.plus(b.amount))
+    yield Declared("add", f"{name}.(int) -> {name}", lambda a, b: a.plus(Decimal(b)))
+    yield Declared("sub", f"{name}.({name}) -> {name}", lambda a, b: a.plus(b.amount.copy_negate()))
+    yield Declared("sub", f"{name}.(int) -> {name}", lambda a, b: a.plus(Decimal(-b)))
 
 
 def _quantity(text: str) -> Quantity:
@@ -413,33 +416,6 @@ class NamedFormat:
     check: Callable[[str], list[str]]
 
 
-_LABEL = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
-_LABEL_1035 = r"[a-z]([-a-z0-9]*[a-z0-9])?"
-_SUBDOMAIN = rf"{_LABEL}(\.{_LABEL})*"
-_QUALIFIED = r"([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
-_VALUE = rf"({_QUALIFIED})?"
-_TEXT_LABEL = (
-    "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with "
-    f"an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '{_LABEL}')"
-)
-_TEXT_1035 = (
-    "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, and "
-    f"end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is '{_LABEL_1035}')"
-)
-_TEXT_SUBDOMAIN = (
-    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and "
-    f"end with an alphanumeric character (e.g. 'example.com', regex used for validation is '{_SUBDOMAIN}')"
-)
-_TEXT_VALUE = (
-    "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end "
-    "with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is "
-    "'(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')"
-)
-_TEXT_QUALIFIED = (
-    "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric "
-    "character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is "
-    "'([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')"
-)
 _UUID = re.compile(r"[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}\Z")
 
 
@@ -459,19 +435,20 @@ def _qualified_name(value: str) -> list[str]:
     parts = value.split("/")
     name, problems = parts[-1], list[str]()
     if len(parts) > 2:
-        return ["a valid label key " + _TEXT_QUALIFIED.removeprefix("name part ")
-                + " with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"]  # fmt: skip
+        return [
+            f"a valid label key {QUALIFIED_NAME_RULE} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"
+        ]
     if len(parts) == 2:
         if not parts[0]:
             problems.append("prefix part must be non-empty")
         else:
-            problems += [f"prefix part {problem}" for problem in _shaped(_SUBDOMAIN, 253, _TEXT_SUBDOMAIN)(parts[0])]
+            problems += [f"prefix part {problem}" for problem in _shaped(SUBDOMAIN, 253, SUBDOMAIN_RULE)(parts[0])]
     if not name:
         problems.append("name part must be non-empty")
     elif len(name) > 63:
         problems.append("name part must be no more than 63 characters")
-    if not re.fullmatch(_QUALIFIED, name):
-        problems.append(_TEXT_QUALIFIED)
+    if not is_qualified_name(name):
+        problems.append(f"name part {QUALIFIED_NAME_RULE}")
     return problems
 
 
@@ -498,14 +475,14 @@ def _date(value: str) -> list[str]:
 FORMATS: Mapping[str, NamedFormat] = {
     name: NamedFormat(name, check)
     for name, check in {
-        "dns1123Label": _shaped(_LABEL, 63, _TEXT_LABEL),
-        "dns1123Subdomain": _shaped(_SUBDOMAIN, 253, _TEXT_SUBDOMAIN),
-        "dns1035Label": _shaped(_LABEL_1035, 63, _TEXT_1035),
+        "dns1123Label": _shaped(LABEL, 63, LABEL_RULE),
+        "dns1123Subdomain": _shaped(SUBDOMAIN, 253, SUBDOMAIN_RULE),
+        "dns1035Label": _shaped(LABEL_1035, 63, LABEL_1035_RULE),
         "qualifiedName": _qualified_name,
-        "dns1123LabelPrefix": _shaped(_LABEL, 63, _TEXT_LABEL, prefix=True),
-        "dns1123SubdomainPrefix": _shaped(_SUBDOMAIN, 253, _TEXT_SUBDOMAIN, prefix=True),
-        "dns1035LabelPrefix": _shaped(_LABEL_1035, 63, _TEXT_1035, prefix=True),
-        "labelValue": _shaped(_VALUE, 63, _TEXT_VALUE),
+        "dns1123LabelPrefix": _shaped(LABEL, 63, LABEL_RULE, prefix=True),
+        "dns1123SubdomainPrefix": _shaped(SUBDOMAIN, 253, SUBDOMAIN_RULE, prefix=True),
+        "dns1035LabelPrefix": _shaped(LABEL_1035, 63, LABEL_1035_RULE, prefix=True),
+        "labelValue": _shaped(f"({QUALIFIED_NAME})?", 63, LABEL_VALUE_RULE),
         "uri": _uri,
         "uuid": lambda value: [] if _UUID.match(value) else ["does not match the UUID format"],
         "byte": _byte,

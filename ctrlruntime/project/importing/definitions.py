@@ -11,6 +11,7 @@ from ctrlruntime.generate.crd import LABEL
 from ctrlruntime.generate.definitions import definitions_in
 from ctrlruntime.generate.documents import read_documents
 from ctrlruntime.generate.options import Document
+from ctrlruntime.name_rules import SUBDOMAIN
 
 __all__ = ["check", "children", "chosen", "importable", "name_of"]
 
@@ -26,7 +27,7 @@ _REFUSED: Final = (
 )
 _BRANCHES: Final = ("allOf", "anyOf", "oneOf", "not")
 # A DNS subdomain, as the API server wants groups (validateCustomResourceDefinition).
-_GROUP: Final = re.compile(r"(?=.{1,253}\Z)[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
+_GROUP: Final = re.compile(rf"(?=.{{1,253}}\Z){SUBDOMAIN}")
 _LISTS: Final = ("shortNames", "categories")
 _OUTSIDE_BRANCHES: Final = ("type", "default", "title", "description", "nullable", "additionalProperties")
 

@@ -170,30 +170,9 @@ def _replace(patch: _Patch, resource: Resource, tree: Document) -> None:
     resource.tree = tree
 
 
-def _completed(operation: Any, tree: Any) -> Any:
-    """An operation as kustomize means it: a missing value is null, and `replace` may add a key to a map."""
-    if not isinstance(operation, dict) or operation.get("op") not in {"add", "replace"}:
-        return operation
-    parent = str(operation.get("path")).rpartition("/")[0]
-    may_add = isinstance(_at(tree, parent), dict)
-    return {"value": None, **operation, "op": "add" if may_add else operation["op"]}
-
-
-def _at(node: Any, pointer: str) -> Any:
-    """What a JSON pointer leads to, None for nothing."""
-    for token in pointer.split("/")[1:]:
-        if isinstance(node, dict):
-            node = node.get(token.replace("~1", "/").replace("~0", "~"))
-        else:
-            node = node[int(token)] if isinstance(node, list) and token.isdecimal() and int(token) < len(node) else None
-    return node
-
-
 def _operate(patch: _Patch, resource: Resource, resources: Resources) -> None:
     try:
-        tree: Any = resource.tree
-        for operation in patch.operations or ():
-            tree = apply_json_patch(tree, [_completed(operation, tree)])
+        tree: Any = apply_json_patch(resource.tree, patch.operations or ())
     except PatchError as error:
         raise ConfigError(f"{patch.where}: {resource.id}: {error}") from error
     if not isinstance(tree, dict) or not tree.get("kind") or not (tree.get("metadata") or {}).get("name"):

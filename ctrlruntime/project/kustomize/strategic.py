@@ -3,7 +3,7 @@
 If several keys tell the items apart (the ports of a Service), only new items come first, and merged ones keep their place.
 
 The keys that tell list items apart are those of the recorded OpenAPI documents; lists of custom kinds are replaced. It is not the merge of an
-API server, which keeps the old order and knows more directives (`ctrlruntime.apiserver.patch`).
+API server, which keeps the old order and knows more directives (`ctrlruntime.apiserver.strategic_patch`).
 """
 
 from __future__ import annotations

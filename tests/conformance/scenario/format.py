@@ -144,6 +144,9 @@ def _check_step(step: Mapping[str, Any]) -> None:
     if len(kinds) != 1:
         raise FormatError(f"a step is one of {', '.join(_STEP_KEYS)}: {step}")
     _check_keys(step, _STEP_KEYS[kinds[0]] | {kinds[0], "note"})
+    paths = (*step.get("pick", ()), *step.get("drop", ()))
+    if "collect" in step and any(path == "type" or path.startswith("object.") for path in paths):
+        raise FormatError(f"pick and drop of a collect are paths in the object of each frame: {', '.join(paths)}")
 
 
 def _check_keys(entry: Mapping[str, Any], allowed: set[str]) -> None:

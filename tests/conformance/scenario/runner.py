@@ -197,7 +197,7 @@ class _Play:
     def _choice(self, step: Mapping[str, Any]) -> Any:
         """Return `pick` and `drop` in the names that the normalised answer has, and `unordered`."""
         choice = {key: substitute(step[key], self._variables) for key in ("pick", "drop") if key in step}
-        for text, name in self._own().items():
+        for text, name in sorted(self._own().items(), key=lambda item: -len(item[0])):  # one may be in another
             choice = {key: [path.replace(text, name) for path in paths] for key, paths in choice.items()}
         return {**choice, "unordered": True} if "do" in step and step.get("unordered") else choice
 
@@ -554,7 +554,8 @@ def _sort_causes(body: dict[str, Any]) -> None:
     causes = (body.get("details") or {}).get("causes")
     if causes:
         causes.sort(key=lambda cause: json.dumps(cause, sort_keys=True))
-        body["message"] = sorted(word.strip("[],") for word in body["message"].split())
+        if "message" in body:
+            body["message"] = sorted(word.strip("[],") for word in body["message"].split())
 
 
 def _orders(body: Any) -> Any:

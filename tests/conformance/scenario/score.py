@@ -25,6 +25,8 @@ _LETTERS = {
     "S": "Subresources of built-in kinds",
     "T": "Texts of requests: JSON, selectors, options",
     "G": "Warnings",
+    "U": "Less common kinds",
+    "V": "Devices",
     "B": "Rounds of new scenarios (see first runs)",
 }
 _INTRODUCTION = """\
@@ -77,9 +79,19 @@ sent to both servers once before anything was fixed:
 | 100 scenarios about all subjects, first round | 77 of 100 | |
 | 100 scenarios about all subjects, second round | 81 of 100 | |
 | 100 scenarios about all subjects, third round | 92 of 100 | 100 of 100 |
-| 100 scenarios about all subjects, fourth round | 94 of 100 | 100 of 100 |
-| 100 scenarios about all subjects, fifth round | 95 of 100 | 100 of 100 |
-| 100 scenarios about all subjects, sixth round | 94 of 100 | 100 of 100 |"""
+| 100 scenarios about all subjects, fourth round | 94 of 100 | 99 of 99 |
+| 100 scenarios about all subjects, fifth round | 95 of 100 | 99 of 99 |
+| 100 scenarios about all subjects, sixth round | 94 of 100 | 99 of 99 |
+| 100 scenarios about all subjects, seventh round | 100 of 100 | 100 of 100 |
+| 100 scenarios about all subjects, eighth round | 95 of 100 | 100 of 100 |
+| 100 scenarios about all subjects, ninth round | 95 of 100 | 100 of 100 |
+| 100 scenarios about all subjects, tenth round | 94 of 100 | 100 of 100 |
+
+Rounds three to ten are in the suite. Four differences of rounds four to six do not count; with them these rounds are at 93, 94 and 92. Three
+came from how the test compacts etcd. It is not determined for how long the real server then reads old versions from its cache, so these three
+scenarios are not in the suite. One was in the order of conflicts, which kube-apiserver leaves open. Some scenarios were corrected before they
+were counted. They could not be run, depended on others, or compared descriptions of built-in fields, which the embedded server does not have.
+"""
 
 
 def summary(scenarios: Mapping[str, Scenario], known: Mapping[str, Any]) -> str:

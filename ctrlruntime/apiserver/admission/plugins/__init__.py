@@ -15,6 +15,7 @@ from ctrlruntime.apiserver.admission.plugins.plugin import Plugin
 from ctrlruntime.apiserver.admission.plugins.pod_resize import NodeDeclaredFeatureValidator, PodResizeValidator
 from ctrlruntime.apiserver.admission.plugins.pod_security import PodSecurity
 from ctrlruntime.apiserver.admission.plugins.pod_topology_labels import PodTopologyLabels
+from ctrlruntime.apiserver.admission.plugins.priority import Priority
 from ctrlruntime.apiserver.admission.plugins.resource_quota import ResourceQuota
 from ctrlruntime.apiserver.admission.plugins.storage_protection import StorageObjectInUseProtection
 
@@ -23,6 +24,7 @@ PLUGINS: dict[str, type[Plugin]] = {
     for plugin in (
         LimitRanger,
         PodSecurity,
+        Priority,
         DefaultStorageClass,
         StorageObjectInUseProtection,
         PersistentVolumeClaimResize,

@@ -8,7 +8,7 @@ from ctrlruntime.apiserver.admission.plugins.plugin import Plugin, forbidden
 from ctrlruntime.apiserver.interfaces import AdmissionAttributes
 from ctrlruntime.apiserver.registry.pod_amounts import amounts_of
 from ctrlruntime.apiserver.registry.storage_classes import class_of
-from ctrlruntime.schema.quantity import parse
+from ctrlruntime.quantities import parse
 from ctrlruntime.schema.trees import Document
 from ctrlruntime.schema.values import spec_of
 

@@ -12,7 +12,7 @@ from ctrlruntime.apiserver.registry.pod_amounts import COMPUTE, Amounts, amounts
 from ctrlruntime.apiserver.registry.registry import Registry
 from ctrlruntime.apiserver.registry.resources import Resource
 from ctrlruntime.apiserver.registry.trees import items
-from ctrlruntime.schema.quantity import canonical, comparable
+from ctrlruntime.quantities import canonical, comparable
 from ctrlruntime.schema.trees import Document
 from ctrlruntime.schema.values import spec_of
 

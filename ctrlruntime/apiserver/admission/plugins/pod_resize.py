@@ -13,7 +13,7 @@ from ctrlruntime.apiserver.interfaces import AdmissionAttributes
 from ctrlruntime.apiserver.registry.pod_amounts import requests_of
 from ctrlruntime.apiserver.registry.trees import inner, items
 from ctrlruntime.errors import Forbidden, StatusCause
-from ctrlruntime.schema.quantity import units
+from ctrlruntime.quantities import units
 from ctrlruntime.schema.trees import Document, is_same
 from ctrlruntime.schema.values import spec_of
 

@@ -23,7 +23,7 @@ from ctrlruntime.apiserver.registry.pod_amounts import (
 from ctrlruntime.apiserver.registry.services import SERVICES
 from ctrlruntime.apiserver.registry.storage_classes import class_of
 from ctrlruntime.apiserver.registry.trees import inner, items
-from ctrlruntime.schema.quantity import add, is_whole, parse, units
+from ctrlruntime.quantities import add, is_whole, parse, units
 from ctrlruntime.schema.trees import Document
 from ctrlruntime.schema.values import spec_of
 

@@ -29,7 +29,7 @@ from ctrlruntime.apiserver.registry.registry import Registry
 from ctrlruntime.apiserver.registry.resources import Resource
 from ctrlruntime.apiserver.registry.services import SERVICES
 from ctrlruntime.apiserver.registry.writes import WriteOptions
-from ctrlruntime.schema.quantity import canonical, parse, subtract
+from ctrlruntime.quantities import canonical, parse, subtract
 from ctrlruntime.schema.trees import Document
 
 _UPDATES: Mapping[str, frozenset[Name]] = {

@@ -64,7 +64,7 @@ func named(t reflect.Type) string {
 	if t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
-	if t.Kind() == reflect.Map && t.Name() != "" {
+	if t.Kind() == reflect.Map && (t.Name() != "" || t.Key().PkgPath() != "") {
 		return t.String()
 	}
 	if t.Kind() == reflect.Slice && t.Name() == "" {

@@ -16,6 +16,7 @@ import (
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	flowcontrolv1 "k8s.io/api/flowcontrol/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -29,6 +30,7 @@ import (
 	"k8s.io/kubernetes/pkg/apis/autoscaling"
 	"k8s.io/kubernetes/pkg/apis/batch"
 	"k8s.io/kubernetes/pkg/apis/core"
+	"k8s.io/kubernetes/pkg/apis/flowcontrol"
 	"k8s.io/kubernetes/pkg/apis/networking"
 	"k8s.io/kubernetes/pkg/apis/policy"
 	"k8s.io/kubernetes/pkg/apis/rbac"
@@ -57,10 +59,16 @@ var roots = [][2]any{
 	{autoscaling.HorizontalPodAutoscalerSpec{}, autoscalingv2.HorizontalPodAutoscalerSpec{}},
 	{networking.IngressSpec{}, networkingv1.IngressSpec{}},
 	{networking.IngressStatus{}, networkingv1.IngressStatus{}},
+	{networking.ParentReference{}, networkingv1.ParentReference{}},
 	{policy.PodDisruptionBudgetSpec{}, policyv1.PodDisruptionBudgetSpec{}},
 	{rbac.RoleRef{}, rbacv1.RoleRef{}},
+	{flowcontrol.FlowSchemaSpec{}, flowcontrolv1.FlowSchemaSpec{}},
+	{flowcontrol.PriorityLevelConfigurationSpec{}, flowcontrolv1.PriorityLevelConfigurationSpec{}},
+	{storage.CSINodeDriver{}, storagev1.CSINodeDriver{}},
 	{storage.VolumeAttachmentSpec{}, storagev1.VolumeAttachmentSpec{}},
 	{resourceapi.ResourceClaimTemplateSpec{}, resourcev1.ResourceClaimTemplateSpec{}},
+	{resourceapi.AllocationResult{}, resourcev1.AllocationResult{}},
+	{resourceapi.DeviceAttribute{}, resourcev1.DeviceAttribute{}},
 	{apiextensions.CustomResourceDefinitionVersion{}, apiextensionsv1.CustomResourceDefinitionVersion{}},
 }
 
@@ -124,7 +132,7 @@ func describe(internal, served reflect.Type) string {
 		return sign + describe(internal.Elem(), inner)
 	case reflect.Struct:
 		if !isInternal(internal) {
-			if internal.Name() == "Time" || internal.Name() == "MicroTime" {
+			if internal.Name() == "Time" || internal.Name() == "MicroTime" || internal.Name() == "RawExtension" {
 				return "*~"
 			}
 			return "~"
