@@ -15,7 +15,7 @@ from ctrlruntime.apiserver.discovery.openapi import patch_schema
 from ctrlruntime.apiserver.encoding import decode_body
 from ctrlruntime.apiserver.go_json import NumberError, Struct, check_list
 from ctrlruntime.apiserver.go_values import go_name, go_text
-from ctrlruntime.apiserver.http.answers import answer, document_answer
+from ctrlruntime.apiserver.http.answers import answer
 from ctrlruntime.apiserver.http.bodies import read_object
 from ctrlruntime.apiserver.http.calls import Call, ResourcePath
 from ctrlruntime.apiserver.http.lists import Match, read_version, take_page
@@ -216,7 +216,7 @@ class Objects:
         _warn_of_children(call, resource, options)
         written = await self._registry.writer.delete(resource, target.namespace, target.name, options)
         if written.status is not None:
-            return document_answer(call, written.status, written.code)
+            return answer(call, encode(written.status), written.code, is_yaml=representation.is_yaml)
         if (
             options.orphan_dependents is False
             and (target.namespace, target.name) in self._registry.store.table(*resource.stored_as).records

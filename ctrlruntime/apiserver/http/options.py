@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from ctrlruntime import field_errors
@@ -61,8 +61,11 @@ def list_options(call: Call, features: Collection[str] = ()) -> ListOptions:
         initial_events=call.asks("sendInitialEvents") if "sendInitialEvents" in query else None,
         shard_selector=query.get("shardSelector", "") if SHARDED in features else "",
     )
+    is_watch, is_open = call.asks("watch"), options.initial_events is None and not options.match
+    if is_watch and is_open and options.resource_version in {"", "0"}:  # SetListOptionsDefaults
+        options = replace(options, initial_events=True, match="NotOlderThan")
     # A watch of the old kind (/watch/…) is checked as a list: its path says that it is a watch, not its options.
-    causes = _watch_causes(options) if call.asks("watch") else _list_causes(options)
+    causes = _watch_causes(options) if is_watch else _list_causes(options)
     if causes:
         raise failures.bad_option("ListOptions", causes)
     return options
@@ -107,9 +110,7 @@ def _watch_causes(options: ListOptions) -> list[StatusCause]:
         text = "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"
         causes.append(field_errors.forbidden_field(path, text))
     if not options.match:
-        # Such a watch gets its initial events as if it had asked for them (SetListOptionsDefaults).
-        has_default = options.initial_events is None and options.resource_version in {"", "0"}
-        return [*causes, *_forbidden_match(options)] if has_default else causes
+        return causes
     if options.initial_events is None:
         text = "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided"
         causes.append(field_errors.forbidden_field(path, text))

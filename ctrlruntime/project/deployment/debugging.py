@@ -19,7 +19,8 @@ from ctrlruntime.serving.debug import DEBUG_FLAG, parse_debug_address
 __all__ = ["DebugPageError", "NoDebugPortError", "debug_page", "debug_port"]
 
 _EXAMPLE: Final = 8082
-_NOT_IMPLEMENTED: Final = 501
+_SIMULATED: Final = "The container is simulated"
+"""What the embedded API server says of a port that nothing is behind."""
 
 
 class DebugPageError(CtrlError):
@@ -54,6 +55,11 @@ async def debug_page(
         except APIStatusError as error:
             raise _refusal(error, key) from error
         except PortForwardError as error:
+            if _SIMULATED in str(error):
+                raise NoDebugPortError(
+                    f"Pod {key} runs no operator: the embedded API server simulates Pods and starts no containers. "
+                    "Run the operator with `ctrl run`"
+                ) from error
             raise DebugPageError(
                 f"{error}. Check that the operator runs: `kubectl -n {key.namespace} logs {key.name}`"
             ) from error
@@ -88,10 +94,6 @@ def _refusal(error: APIStatusError, pod: NamespacedName) -> CtrlError:
     if isinstance(error, Forbidden):
         return DebugPageError(
             f"{error}. Ask for the verbs get and create on pods/portforward in namespace {pod.namespace}"
-        )
-    if error.code == _NOT_IMPLEMENTED:
-        return NoDebugPortError(
-            f"Pod {pod} runs no operator: the embedded API server simulates Pods and starts no containers. Run the operator with `ctrl run`"
         )
     return DebugPageError(f"the API server cannot forward a port of Pod {pod}: {error}. Check its node")
 
