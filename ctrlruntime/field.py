@@ -73,7 +73,7 @@ class Quantity:
             self._text = quantities.written(quantities.rounded(value), "DecimalSI")
             return
         self._text = text = value.strip() if isinstance(value, str) else str(value)
-        if isinstance(value, bool) or not quantities.is_quantity(text):
+        if isinstance(value, bool) or not quantities.is_quantity(text, needs_digits=True):
             raise ValueError(
                 f"{value!r} is not a quantity: write a number with a suffix such as 100m, 2, 1.5Gi, 10k or 1e3"
             )

@@ -8,6 +8,7 @@ API server uses them.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
@@ -127,7 +128,10 @@ def _remove(document: Any, operation: Operation) -> Any:
 def _replace(document: Any, operation: Operation) -> Any:
     path = _path(operation, "replace", "path")
     if not path:
-        return _copied(operation.get("value"))
+        whole = operation.get("value")
+        if not isinstance(whole, dict | list):
+            raise PatchError("replace operation value must be object or array")
+        return _copied(whole)
     container, key = _find(document, path)
     if container is None:
         raise PatchError(f"replace operation does not apply: doc is missing path: {path}: {_MISSING}")
@@ -204,28 +208,44 @@ def _path(operation: Operation, name: str, field: str) -> str:
 
 def _find(document: Any, path: str) -> tuple[_Container | None, str]:
     """Return the object or list that holds what the path names, and the last key; None when the way there is missing."""
-    head, *parts = path.split("/")
-    if head or not parts:
+    _, *parts = path.split("/")  # what stands before the first slash is not looked at
+    if not parts:
         return None, ""
     node = document
     *way, last = [part.replace("~1", "/").replace("~0", "~") for part in parts]
     for key in way:
-        if isinstance(node, dict):
-            node = node.get(key)
-        elif isinstance(node, list):
-            index = _index(node, key)
-            node = None if index is None else node[index]
+        if isinstance(node, dict | list):
+            node = _item(node, key)
     return (node, last) if isinstance(node, dict | list) else (None, last)
 
 
+def item_at(container: JSON, part: str) -> JSON:
+    """Return what a part of a JSON pointer names in an object or list; None if there is nothing."""
+    return _item(container, part.replace("~1", "/").replace("~0", "~")) if isinstance(container, dict | list) else None
+
+
+def _item(container: _Container, key: str) -> Any:
+    if isinstance(container, dict):
+        return container.get(key)
+    index = _index(container, key)
+    return None if index is None else container[index]
+
+
 def _index(items: list[Any], key: str) -> int | None:
-    try:
-        index = int(key)
-    except ValueError:
+    return _place(key, len(items))
+
+
+_INTEGER = re.compile(r"[+-]?[0-9]+", re.ASCII)
+
+
+def _place(key: str, size: int) -> int | None:
+    """Return the place that an index names among so many; a negative one counts from the end."""
+    if not _INTEGER.fullmatch(key):
         return None
+    index = int(key)
     if index < 0:
-        index += len(items)
-    return index if 0 <= index < len(items) else None
+        index += size
+    return index if 0 <= index < size else None
 
 
 def _get(container: _Container, key: str, prefix: str) -> Any:
@@ -255,16 +275,14 @@ def _insert(container: _Container, key: str, value: Any, prefix: str) -> None:
     if key == "-":
         container.append(value)
         return
-    index = len(container) if key == str(len(container)) else _index(container, key)
+    index = _place(key, len(container) + 1)  # -1 is after the last
     if index is None:
         raise PatchError(f"{prefix}: {_bad_index(key)}")
     container.insert(index, value)
 
 
 def _bad_index(key: str) -> str:
-    try:
-        int(key)
-    except ValueError:
+    if not _INTEGER.fullmatch(key):
         return f'strconv.Atoi: parsing "{key}": invalid syntax'
     return f"Unable to access invalid index: {key}: invalid index referenced"
 

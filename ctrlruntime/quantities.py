@@ -8,7 +8,10 @@ from typing import Any, Final, Literal, TypeAlias
 
 QuantityFormat: TypeAlias = Literal["DecimalSI", "BinarySI", "DecimalExponent"]
 
-_FORM: Final = re.compile(r"([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+))([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]+)?")
+_FORM: Final = re.compile(r"(?=.)([+-]?[0-9]*\.?[0-9]*)([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]+)?")
+"""A number without digits is 0: ParseQuantity takes `u` and `-`."""
+_LOOSE: Final = re.compile(r"(?=.)[+-]?[0-9]*\.?[0-9]*[eEinumkKMGTP]*[-+]?[0-9]*")
+_BAD_SUFFIX: Final = "unable to parse quantity's suffix"
 _WRONG: Final = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
 _DECIMAL_EXPONENTS: Final = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
 _DECIMAL_SUFFIXES: Final = {exponent: suffix for suffix, exponent in _DECIMAL_EXPONENTS.items()}
@@ -23,9 +26,10 @@ EXACT: Final = Context(prec=MAX_PREC, Emax=MAX_EMAX, Emin=MIN_EMIN)
 """The context of all arithmetic: it never rounds."""
 
 
-def is_quantity(text: str) -> bool:
-    """Tell whether a text is a quantity."""
-    return _FORM.fullmatch(text) is not None
+def is_quantity(text: str, *, needs_digits: bool = False) -> bool:
+    """Say whether a text is a quantity; `needs_digits`: not one that is 0 because it has none, such as `u`."""
+    match = _FORM.fullmatch(text)
+    return match is not None and (not needs_digits or bool(match[1].strip("+-.")))
 
 
 def read(text: str) -> tuple[Decimal, QuantityFormat]:
@@ -35,8 +39,8 @@ def read(text: str) -> tuple[Decimal, QuantityFormat]:
     """
     match = _FORM.fullmatch(text)
     if match is None:
-        raise ValueError(_WRONG)
-    number, suffix = Decimal(match[1]), match[2] or ""
+        raise ValueError(_BAD_SUFFIX if _LOOSE.fullmatch(text) else _WRONG)
+    number, suffix = Decimal(match[1] if match[1].strip("+-.") else 0), match[2] or ""
     if suffix.endswith("i"):
         amount = rounded(EXACT.multiply(number, Decimal(1024 ** _BINARY_SUFFIXES.index(suffix))))
         amount = max(-_LARGEST_BINARY, min(_LARGEST_BINARY, amount))
@@ -109,7 +113,7 @@ def _is_kept(text: str) -> bool:
     if suffix.endswith("i"):
         fits = 14 - len(digits) - 3 * _BINARY_SUFFIXES.index(suffix) >= 0
         return fits and "." not in text and bool(int(digits) & 7)
-    exponent = _DECIMAL_EXPONENTS[suffix] if suffix in _DECIMAL_EXPONENTS else int(suffix[1:])
+    exponent = _DECIMAL_EXPONENTS[suffix] if suffix in _DECIMAL_EXPONENTS else _exponent(suffix[1:])
     scale = exponent - len(part)
     return len(digits) <= 18 and scale >= -9 and scale % 3 == 0 and digits[0] != "0" and not digits.endswith("000")
 

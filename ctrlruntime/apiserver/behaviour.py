@@ -10,6 +10,8 @@
 | `terminate-after` | how long a deleted Pod takes to end, within its grace period; 0 |
 | `log`, `log.CONTAINER` | what `pods/log` answers for every container, or for one |
 
+What containers use of CPU and memory is said by annotations, too: see `apiserver.usage`.
+
 Read by the simulated kubelet and by `http.logs`. Annotations may be changed while the Pod runs: one that loses its
 outcome `never-ready` or `crash-loop` gets well.
 """

@@ -75,6 +75,7 @@ def parser() -> argparse.ArgumentParser:
     )
     made.add_argument("--no-workloads", action="store_true", help="do not run the workload controllers and the node")
     made.add_argument("--no-nodes", action="store_true", help="do not run the node: Pods stay Pending")
+    made.add_argument("--metrics", action="store_true", help="serve metrics.k8s.io: kubectl top and autoscalers work")
     made.add_argument(
         "--pod-ready-delay", type=_seconds, default=0.0, metavar="S", help="seconds until a Pod is Ready (default: 0)"
     )
@@ -118,6 +119,7 @@ def options_from(arguments: argparse.Namespace) -> Options:
         controllers=names,
         workloads=not arguments.no_workloads,
         nodes=not arguments.no_nodes,
+        metrics=arguments.metrics,
         pod_ready_delay=arguments.pod_ready_delay,
         history=arguments.history,
         feature_gates=arguments.feature_gates,

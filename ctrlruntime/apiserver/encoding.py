@@ -131,6 +131,23 @@ def _check_depth(tree: Any) -> None:
     raise ValueError(TOO_DEEP)
 
 
+def as_written(why: str, body: bytes) -> str:
+    """Return a message about a number that does not fit with the digits that the client sent: 1e2, not 100.0."""
+    found = _MISFIT.search(why)
+    if found is None:
+        return why
+    literals = [literal.decode() for literal in _NUMBER.findall(body)]
+    number = found[0]
+    if number in literals:
+        return why
+    written = next((literal for literal in literals if str(float(literal)) == number), number)
+    return why.replace(f"number {number} into", f"number {written} into")
+
+
+_MISFIT = re.compile(r"(?<=cannot unmarshal number )\S+[.e]\S*(?= into)")
+_NUMBER = re.compile(rb"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?")
+
+
 def cut_metadata(body: bytes) -> bytes:
     """Return the bytes of `.metadata` without decoding anything else."""
     return bytes(_metadata_decoder.decode(body).metadata)

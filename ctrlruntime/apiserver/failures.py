@@ -115,11 +115,12 @@ def internal(message: str) -> InternalError:
     return InternalError(f"Internal error occurred: {message}", causes=[StatusCause("", message, "")])
 
 
-def too_large_resource_version(asked: int, current: int) -> Timeout:
+def too_large_resource_version(asked: int, current: int, *, is_cached: bool = True) -> Timeout:
+    """Return the failure of a read of the future; only the watch cache, which may come there, asks to try again."""
     return Timeout(
         f"Timeout: Too large resource version: {asked}, current: {current}",
         causes=[StatusCause("ResourceVersionTooLarge", "Too large resource version")],
-        retry_after=1,
+        retry_after=1 if is_cached else None,
     )
 
 

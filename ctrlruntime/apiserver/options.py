@@ -147,6 +147,8 @@ class Options:
     """False runs without the workload controllers and the node."""
     nodes: bool = True
     """False runs without node, scheduler and kubelet: Pods stay Pending."""
+    metrics: bool = False
+    """True serves `metrics.k8s.io/v1beta1` of the simulated Pods, as metrics-server does: `kubectl top` and autoscalers work."""
     pod_ready_delay: float = 0.0
     """Seconds from the binding of a Pod until it is Ready."""
     event_ttl: float = 3600.0
@@ -166,6 +168,11 @@ class Options:
         """The admission plugins that act."""
         disabled, enabled = frozenset(self.disabled_admission), frozenset(self.enabled_admission)
         return (ACTING_PLUGINS - disabled) | (enabled & {*ACTING_PLUGINS, "ServiceAccount"})
+
+    @property
+    def runs_pods(self) -> bool:
+        """Tell whether the simulated kubelet runs."""
+        return self.workloads and self.nodes and (self.controllers is None or "kubelet" in self.controllers)
 
     def __post_init__(self) -> None:
         if not 0 <= self.port <= 65535:
@@ -196,6 +203,10 @@ class Options:
                 raise ConfigError(f"admission plugin {name} does not exist. Use one of {known}")
         for name in sorted({*self.disabled_admission} & {*self.enabled_admission}):
             raise ConfigError(f"admission plugin {name} is both enabled and disabled. Remove one of the two")
+        if self.metrics and not self.runs_pods:
+            raise ConfigError(
+                "metrics are those of simulated Pods, and no Pod runs. Let the node and its kubelet run, or leave metrics out"
+            )
         if self.history < 1:
             raise ConfigError(f"history must be at least 1, not {self.history}")
         if not self.event_ttl > 0:

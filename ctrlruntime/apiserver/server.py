@@ -10,6 +10,7 @@ import json
 import os
 import socket
 import ssl
+import time
 from collections.abc import Collection, Mapping
 from datetime import datetime
 from functools import partial
@@ -34,6 +35,7 @@ from ctrlruntime.apiserver.options import ADMISSION_PLUGINS, Options, TokenUser
 from ctrlruntime.apiserver.registry import Registry, WriteOptions
 from ctrlruntime.apiserver.registry.apiservices import APIServices
 from ctrlruntime.apiserver.registry.conditions import Conditions
+from ctrlruntime.apiserver.registry.metrics import READER, serve_metrics
 from ctrlruntime.apiserver.registry.restoration import Beginning, clear, restore
 from ctrlruntime.apiserver.server_keys import ServerKeys
 from ctrlruntime.apiserver.storage import Store
@@ -72,6 +74,8 @@ class APIServer:
         """The inside door (`API`)."""
         self._fields = self.registry.extensions.fields = ManagedFieldsTracker(self.registry)
         self.registry.leave_out(self.options.unserved)
+        if self.options.metrics:
+            serve_metrics(self.registry, time.time)
         self.registry.features = self.options.features
         self.registry.extensions.addresses.network = ipaddress.IPv4Network(self.options.service_network)
         self.registry.extensions.plugins = self.options.acting_admission
@@ -327,6 +331,8 @@ class APIServer:
         if self.options.authorization == "rbac":
             for plural, document in bootstrap():
                 self._put("rbac.authorization.k8s.io", plural, document)
+            if self.options.metrics:
+                self._put("rbac.authorization.k8s.io", "clusterroles", READER)
         for name, value in (("system-cluster-critical", 2000000000), ("system-node-critical", 2000001000)):
             self._put("scheduling.k8s.io", "priorityclasses", {"metadata": {"name": name}, "value": value})
         port = {"name": "https", "port": 443, "protocol": "TCP", "targetPort": self.port}

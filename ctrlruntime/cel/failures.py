@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from ctrlruntime.errors import ConfigError, CtrlError
 
 
-@dataclass(frozen=True, slots=True, order=True)
+@dataclass(frozen=True, slots=True)
 class Issue:
     """A problem that the compiler found. Lines count from 1, columns from 0."""
 
@@ -16,12 +16,17 @@ class Issue:
     column: int
     message: str
 
+    @classmethod
+    def without_place(cls, message: str) -> Issue:
+        """Return a problem of the expression as a whole."""
+        return cls(-1, -1, message)
+
 
 class CompileError(CtrlError):
     """An expression that does not compile; the text shows each place, as cel-go prints it."""
 
     def __init__(self, source: str, issues: Sequence[Issue] = (), *, text: str = "") -> None:
-        self.issues = tuple(sorted(issues))
+        self.issues = tuple(sorted(issues, key=lambda issue: (issue.line, issue.column)))
         super().__init__(text or "\n".join(_shown(source, issue) for issue in self.issues))
 
 
@@ -41,7 +46,7 @@ class CostError(EvaluationError):
 
 
 class MissingLibraryError(ConfigError):
-    """An optional dependency, such as the parser, is not installed."""
+    """An optional dependency, such as google-re2, is not installed."""
 
 
 _WIDE_DOT, _WIDE_MARK = "\uff0e", "\uff3e"
@@ -49,6 +54,8 @@ _WIDE_DOT, _WIDE_MARK = "\uff0e", "\uff3e"
 
 def _shown(source: str, issue: Issue) -> str:
     lines = source.split("\n")
+    if issue.column < 0:
+        return f"ERROR: <input>:{issue.line}:{issue.column + 1}: {issue.message}"
     text = lines[issue.line - 1] if issue.line <= len(lines) else ""
     # A wide character takes two columns: cel-go draws under it with wide dots.
     dots = "".join("." if ord(char) < 0x80 else _WIDE_DOT for char in text[: issue.column].ljust(issue.column))

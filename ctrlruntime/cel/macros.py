@@ -1,11 +1,13 @@
-"""The macros the parser does not know: loops of two variables, `sortBy`, and `cel.bind`.
+"""The macros: `has`, loops of one and of two variables, `sortBy`, `optMap` and `optFlatMap`, and `cel.bind`.
 
 A macro is expanded to a `Comprehension`, as in cel-go; the result replaces the call.
 """
 
 from __future__ import annotations
 
-from ctrlruntime.cel.failures import CompileError, Issue
+import copy
+
+from ctrlruntime.cel.failures import CompileError
 from ctrlruntime.cel.syntax import (
     Call,
     Comprehension,
@@ -21,7 +23,15 @@ from ctrlruntime.cel.syntax import (
 
 _RESULT = "@result"
 _INPUT = "@__sortBy_input__"
+_OLD_RESULT = "__result__"
+_TESTS = frozenset({"all", "exists", "existsOne", "exists_one"})
 _LOOPS = {
+    ("all", 2),
+    ("exists", 2),
+    ("exists_one", 2),
+    ("map", 2),
+    ("map", 3),
+    ("filter", 2),
     ("all", 3),
     ("exists", 3),
     ("existsOne", 3),
@@ -37,10 +47,9 @@ _LOOPS = {
 
 def expand(node: Node, source: Source, *, binds: bool = False) -> Node:
     """Return the tree with all macros written out; `binds`: `cel.bind` is one. Raises: CompileError."""
-    expansion = _Expansion(source, binds=binds)
-    result = expansion.walk(node)
-    if expansion.issues:
-        raise CompileError(source.text, expansion.issues)
+    result = _Expansion(source, binds=binds).walk(node)
+    if source.issues:
+        raise CompileError(source.text, source.issues)
     return result
 
 
@@ -48,7 +57,6 @@ class _Expansion:
     def __init__(self, source: Source, *, binds: bool) -> None:
         self._source = source
         self._binds = binds
-        self.issues: list[Issue] = []
 
     def walk(self, node: Node) -> Node:
         match node:
@@ -59,8 +67,6 @@ class _Expansion:
             case ListLiteral():
                 node.elements = [self.walk(element) for element in node.elements]
             case MapLiteral():
-                if node.message:  # cel-go's place of it is the brace
-                    node.id = self._source.at(node.id, len(node.message))
                 node.entries = [
                     Entry(self.walk(entry.key), self.walk(entry.value), entry.optional, entry.id)
                     for entry in node.entries
@@ -77,9 +83,12 @@ class _Expansion:
         node.target = self.walk(node.target) if node.target is not None else None
         node.arguments = [self.walk(argument) for argument in node.arguments]
         if node.target is None:
-            return node
+            return self._test(node) if node.function == "has" and len(node.arguments) == 1 else node
         if (node.function, len(node.arguments)) in _LOOPS:
-            return self._loop(node, node.target)
+            is_double = len(node.arguments) - (node.function == "map") > 2 or node.function.startswith("transform")
+            return self._double_loop(node, node.target) if is_double else self._loop(node, node.target)
+        if node.function in {"optMap", "optFlatMap"} and len(node.arguments) == 2:
+            return self._if_present(node, node.target)
         if node.function == "sortBy" and len(node.arguments) == 2:
             return self._sort(node, node.target)
         is_cel = isinstance(node.target, Identifier) and node.target.name == "cel"
@@ -87,10 +96,57 @@ class _Expansion:
             return self._bind(node)
         return node
 
+    def _test(self, call: Call) -> Node:
+        """Return `has(operand.field)` as a selection that tests."""
+        field = call.arguments[0]
+        if isinstance(field, Select):
+            return Select(field.operand, field.field, tests=True, id=call.id)
+        return self._wrong(field, "invalid argument to has() macro")
+
     def _loop(self, call: Call, range: Node) -> Node:
+        is_test = call.function in _TESTS
+        name = self._name(
+            call.arguments[0], "argument must be a simple name" if is_test else "argument is not an identifier"
+        )
+        if name in {_RESULT, _OLD_RESULT}:
+            return self._wrong(call.arguments[0], "iteration variable overwrites accumulator variable")
+        if not name:
+            return Literal(None, self._source.at(call.arguments[0].id))
+        if is_test:
+            start, condition, step, result = self._body(call)
+            return Comprehension(name, "", range, _RESULT, start, condition, step, result, call.id)
+        kept = [call.arguments[0]] if call.function == "filter" else [call.arguments[-1]]
+        step = self._do(call, "_+_", self._so_far(call), ListLiteral(kept, id=self._at(call)))
+        if call.function == "filter" or len(call.arguments) == 3:
+            step = self._do(call, "_?_:_", call.arguments[1], step, self._so_far(call))
+        start = ListLiteral([], id=self._at(call))
+        return Comprehension(
+            name, "", range, _RESULT, start, self._literal(call, True), step, self._so_far(call), call.id
+        )
+
+    def _if_present(self, call: Call, target: Node) -> Node:
+        """Return a choice: a loop over nothing whose result has the name, if the target has a value."""
+        name = self._name(call.arguments[0], f"{call.function}() variable name must be a simple identifier")
+        if not name:
+            return Literal(None, self._source.at(call.arguments[0].id))
+        value = Call("value", copy.deepcopy(target), [], self._at(call))
+        bound: Node = self._over_nothing(
+            self._at(call), name, value, call.arguments[1], Identifier(name, self._at(call))
+        )
+        if call.function == "optMap":
+            bound = self._do(call, "optional.of", bound)
+        test = Call("hasValue", target, [], self._at(call))
+        return Call("_?_:_", None, [test, bound, self._do(call, "optional.none")], call.id)
+
+    def _over_nothing(self, id: int, name: str, start: Node, result: Node, step: Node) -> Comprehension:
+        """Return a loop that only gives a value a name."""
+        nothing, never = ListLiteral([], id=self._source.at(id)), Literal(False, self._source.at(id))
+        return Comprehension("#unused", "", nothing, name, start, never, step, result, id)
+
+    def _double_loop(self, call: Call, range: Node) -> Node:
         first, second = self._name(call.arguments[0]), self._name(call.arguments[1])
         if first and first == second:
-            self.issues.append(self._source.issue(call.arguments[1].id, f"duplicate variable name: {second}"))
+            self._source.report(call.arguments[1].id, f"duplicate variable name: {second}")
         if not (first and second):
             return call
         start, condition, step, result = self._body(call)
@@ -136,10 +192,7 @@ class _Expansion:
             name, "", items, _RESULT, empty, self._literal(call, True), step, self._so_far(call), self._at(call)
         )
         ordered = Call("@sortByAssociatedKeys", Identifier(_INPUT, self._at(call)), [keys], self._at(call))
-        return Comprehension(
-            "#unused", "", ListLiteral([], id=self._at(call)), _INPUT, target, self._literal(call, False),
-            Identifier(_INPUT, self._at(call)), ordered, call.id,
-        )  # fmt: skip
+        return self._over_nothing(call.id, _INPUT, target, ordered, Identifier(_INPUT, self._at(call)))
 
     def _bind(self, call: Call) -> Node:
         """Return a loop over nothing, whose result has the name (ext.Bindings in cel-go)."""
@@ -147,17 +200,19 @@ class _Expansion:
         if not name:
             return call
         start, result = call.arguments[1:]
-        nothing, step = ListLiteral([], id=self._at(call)), Identifier(name, self._at(call))
-        return Comprehension(
-            "#unused", "", nothing, name, start, self._literal(call, False), step, result, call.id
-        )  # fmt: skip
+        return self._over_nothing(call.id, name, start, result, Identifier(name, self._at(call)))
+
+    def _wrong(self, node: Node, text: str) -> Node:
+        """Return what stands for a macro that is wrong: it is where the mistake is."""
+        self._source.report(node.id, text)
+        return Literal(None, self._source.at(node.id))
 
     def _name(self, node: Node, text: str = "argument must be a simple name") -> str:
         if isinstance(node, Identifier):
             return node.name
         issue = self._source.issue(node.id, text)
-        if issue not in self.issues:
-            self.issues.append(issue)
+        if issue not in self._source.issues:
+            self._source.issues.append(issue)
         return ""
 
     def _at(self, call: Call) -> int:

@@ -12,6 +12,7 @@ from ctrlruntime.cel.evaluator import Plan
 from ctrlruntime.cel.failures import CompileError
 from ctrlruntime.cel.library import functions
 from ctrlruntime.cel.library.mutation import message, mutating_functions
+from ctrlruntime.cel.parser import read
 from ctrlruntime.cel.sizes import CostRange
 from ctrlruntime.cel.types import Type
 
@@ -92,9 +93,9 @@ def compile(  # noqa: A001 - it is what it does
     `mutates`: it may make `Object{}` and `JSONPatch{}`; `binds`: it may name values with `cel.bind`.
 
     Raises: CompileError with each problem, in the words of the API server (its subclass InstantiationError if a constant has no value);
-    MissingLibraryError without cel-expr-python.
+    MissingLibraryError if a pattern needs google-re2 and it is not installed.
     """
-    node, source = syntax.parse(rule)
+    node, source = read(rule)
     messages, known = (message, mutating_functions()) if mutates else (_no_message, functions())
     checked = check(macros.expand(node, source, binds=binds), source, variables, known, messages)
     issues = literals.find_issues(checked)

@@ -42,7 +42,7 @@ _TAKEN: Final = frozenset(
 
 _IMPORTABLE: Final = frozenset(
     {
-        "aiohttp", "annotated_types", "anyio", "cel_expr_python", "click", "cryptography", "ctrlruntime", "hatchling", "httptools",
+        "aiohttp", "annotated_types", "anyio", "click", "cryptography", "ctrlruntime", "hatchling", "httptools",
         "hypothesis", "jinja2", "kubernetes_asyncio", "msgspec", "multidict", "mypy", "opentelemetry", "prometheus_client", "pydantic",
         "pydantic_core", "pytest", "pytest_asyncio", "re2", "ruff", "structlog", "tomlkit", "typing_extensions", "uvloop", "yaml", "yarl",
     }

@@ -218,6 +218,11 @@ def _as_go(rule: Mapping[str, Any]) -> str:
         "OptionalOldSelf": rule.get("optionalOldSelf"),
     }
     text = json.dumps(shown, separators=(",", ":"), ensure_ascii=False)
+    return escaped(text)
+
+
+def escaped(text: str) -> str:
+    """Return JSON with the escapes of Go's encoding/json, which keep it safe inside HTML."""
     return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
 
 

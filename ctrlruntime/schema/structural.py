@@ -25,8 +25,8 @@ from ctrlruntime.field_errors import (
 )
 from ctrlruntime.schema.embedded import embedded_causes, embedded_objects, read_embedded
 from ctrlruntime.schema.formats import is_valid, recognized
-from ctrlruntime.schema.rules import RuleNode, compile_rules, earlier_items, item_key
-from ctrlruntime.schema.trees import Document, copy_tree, encode, is_same, json_type
+from ctrlruntime.schema.rules import RuleNode, compile_rules, earlier_items
+from ctrlruntime.schema.trees import Document, copy_tree, encode, encode_sorted, is_same, json_type
 from ctrlruntime.schema.typed import Misfit
 from ctrlruntime.schema.undecodable import undecodable
 
@@ -448,17 +448,18 @@ class Structural:
         return checks
 
     def _check_unique(self, value: list[Any], path: str, causes: list[StatusCause]) -> None:
-        seen: dict[Any, int] = {}
-        for index, item in enumerate(value):
-            if self.list_type == "map":
-                if type(item) is not dict:
+        if self.list_type == "map":
+            for index, item in enumerate(value):
+                if type(item) is not dict and item is not None:
                     text = "must be an object for an array of list-type map"
                     causes.append(invalid_value(f"{path}[{index}]", item, text))
-                    continue
-                shown: Any = {key: item[key] for key in sorted(self.map_keys) if key in item}
-                key: Any = item_key(item, self.map_keys)
-            else:
-                shown, key = item, repr(item)
+                    return
+            keys = sorted(self.map_keys)
+            value = [{key: item[key] for key in keys if key in item} if item is not None else {} for item in value]
+        seen: dict[Any, int] = {}
+        for index, shown in enumerate(value):
+            # Go compares what is no scalar as JSON, whose keys are in order.
+            key: Any = encode_sorted(shown) if type(shown) is dict or type(shown) is list else repr(shown)
             seen[key] = seen.get(key, 0) + 1
             if seen[key] == 2:  # a third one is not told
                 causes.append(duplicate(f"{path}[{index}]", shown))

@@ -67,6 +67,13 @@ def copy_tree(document: Document) -> Document:
     return copied
 
 
+def in_key_order(tree: Any) -> Any:
+    """Return the tree with the keys of all its maps in order."""
+    if type(tree) is dict:
+        return {key: in_key_order(tree[key]) for key in sorted(tree)}
+    return [in_key_order(item) for item in tree] if type(tree) is list else tree
+
+
 def json_type(value: Any) -> str:
     """Return the type of a JSON value as a schema's `type` names it; null, which no schema names, is "null"."""
     match value:
@@ -91,6 +98,7 @@ __all__ = [
     "copy_tree",
     "encode",
     "encode_sorted",
+    "in_key_order",
     "is_same",
     "json_type",
     "settle_numbers",

@@ -60,7 +60,7 @@ _KEPT_EMPTY: Final = frozenset({
 """Lists with omitempty whose defaults and rules tell an empty one from none, or whose messages show it."""
 _SCHEMA = "k8s.io.apiextensions_apiserver.pkg.apis.apiextensions.v1.JSONSchemaProps"
 _RANGES = {"int32": 2**31, "int64": 2**63}
-_SIZED = frozenset({*_RANGES, "float64"})
+_SIZED = frozenset({*_RANGES, "uint8", "float64"})
 """Types of numbers: what does not fit into one is named in the message."""
 _ABSENT: Any = object()
 
@@ -74,9 +74,19 @@ class Misfit(ValueError):  # noqa: N818 - it says what it is
         self.applied = applied
         """What is said of an applied configuration, whose JSON types the merge has checked."""
         self.is_located = False
+        self.ends = False
+        """A decoder of its own says so, which ends the decoding; what encoding/json finds itself counts only if nothing ends it."""
+        self.first = self
+        """The first that was found: what converts an object stops at it."""
 
     def __str__(self) -> str:
         return self.text
+
+    def after(self, first: Misfit | None) -> Misfit:
+        """Return this failure, which came after another."""
+        if first is not None:
+            self.first = first.first
+        return self
 
 
 class Typed:
@@ -100,9 +110,10 @@ class Typed:
         try:
             return self._read(value, path, unknown)
         except Misfit as misfit:
-            if not misfit.is_located:  # encoding/json names the innermost struct before the path
-                misfit.text = misfit.text.replace(" struct field ", f" struct field {self._short}.")
-                misfit.is_located = True
+            for each in {misfit, misfit.first}:
+                if not each.is_located:  # encoding/json names the innermost struct before the path
+                    each.text = each.text.replace(" struct field ", f" struct field {self._short}.")
+                    each.is_located = True
             raise
 
     def _read(self, value: Document, path: str, unknown: list[str]) -> Document:
@@ -122,9 +133,8 @@ class Typed:
                 continue
             try:
                 item = reader(item, prefix + name, unknown)
-            except Misfit:
-                self._refuse_first(value, prefix)
-                raise
+            except Misfit as misfit:
+                raise self._decisive(value, prefix, name, misfit) from None
             if item or (not drops_empty and item is not None):
                 result[name] = item
         if left:
@@ -132,19 +142,32 @@ class Typed:
             unknown.extend(prefix + key for key in value if key not in known)
         return result
 
-    def _refuse_first(self, value: Document, prefix: str) -> None:
-        """Refuse what does not fit and stands first in the text, as encoding/json does. Raises: Misfit."""
+    def _decisive(self, value: Document, prefix: str, failed: str, known: Misfit) -> Misfit:
+        """Return the failure that encoding/json names: the first in the text, or one further on that ends the decoding.
+
+        `known` is that of the field `failed`.
+        """
         readers = {name: reader for name, reader, *_ in self._fields}
+        first: Misfit | None = None
         for name, item in value.items():
             if item is None or name not in readers:
                 continue
-            try:
-                readers[name](item, prefix + name, [])
-            except Misfit as misfit:
-                if holder := message(self._name).holders.get(name):
-                    place = _without_indexes(prefix)
-                    misfit.text = misfit.text.replace(f"{place}{name}", f"{place}{holder}.{name}", 1)
-                raise
+            misfit = known
+            if name != failed:
+                try:
+                    readers[name](item, prefix + name, [])
+                except Misfit as found:
+                    misfit = found
+                else:
+                    continue
+            misfit.ends = misfit.ends or readers[name] in _DECODERS
+            if holder := message(self._name).holders.get(name):
+                place = _without_indexes(prefix)
+                misfit.text = misfit.text.replace(f"{place}{name}", f"{place}{holder}.{name}", 1)
+            if misfit.ends:
+                return misfit.after(first)
+            first = first or misfit
+        return first or known
 
     def zero(self) -> Document:
         """Return the empty struct as Go writes it."""
@@ -257,25 +280,38 @@ def _list_of(element: Reader, go_name: str) -> Reader:
     def read(value: Any, path: str, unknown: list[str]) -> Any:
         if type(value) is not list:
             raise Misfit(_cannot(value, path, f"[]{go_name}"))
-        return [element(item, f"{path}[{index}]", unknown) for index, item in enumerate(value)]
+        try:
+            return [element(item, f"{path}[{index}]", unknown) for index, item in enumerate(value)]
+        except Misfit:
+            raise _decisive_item(element, [(f"{path}[{index}]", item) for index, item in enumerate(value)]) from None
 
     return read
+
+
+def _decisive_item(element: Reader, items: list[tuple[str, Any]]) -> Misfit:
+    """Return the failure that encoding/json names of those in a list or map (as `Typed._decisive`)."""
+    first: Misfit | None = None
+    for path, item in items:
+        try:
+            element(item, path, [])
+        except Misfit as misfit:
+            misfit.ends = misfit.ends or element in _DECODERS
+            if misfit.ends:
+                return misfit.after(first)
+            first = first or misfit
+    assert first is not None
+    return first
 
 
 def _map_of(element: Reader, go_name: str, *, names_keys: bool) -> Reader:
     def read(value: Any, path: str, unknown: list[str]) -> Any:
         if type(value) is not dict:
             raise Misfit(_cannot(value, path, go_name))
-        if not names_keys:  # encoding/json names the field, not the key
-            return {key: element(value[key], path, unknown) for key in sorted(value)}
-        found: dict[str, Any] = {}
-        for key in sorted(value):
-            try:
-                found[key] = element(value[key], f"{path}.{key}", unknown)
-            except Misfit:  # only what is unknown has the key in its path
-                element(value[key], path, [])
-                raise
-        return found
+        try:
+            # encoding/json names the field, not the key: only what is unknown has the key in its path.
+            return {key: element(value[key], f"{path}.{key}" if names_keys else path, unknown) for key in sorted(value)}
+        except Misfit:
+            raise _decisive_item(element, [(path, item) for item in value.values()]) from None
 
     return read
 
@@ -313,6 +349,8 @@ def _named_string(go_name: str) -> Reader:
 
 def _bool(value: Any, path: str, _unknown: list[str]) -> Any:
     if type(value) is not bool:
+        if value is None:
+            return False
         raise Misfit(_cannot(value, path, "bool"))
     return value
 
@@ -322,6 +360,8 @@ def _integer(name: str) -> Reader:
 
     def read(value: Any, path: str, _unknown: list[str]) -> Any:
         if type(value) is not int or not -limit <= value < limit:
+            if value is None:
+                return 0
             raise Misfit(_cannot(value, path, name))
         return value
 
@@ -338,6 +378,11 @@ def _bytes(value: Any, path: str, _unknown: list[str]) -> Any:
     import base64
     import binascii
 
+    if type(value) is list:  # of the bytes themselves
+        for item in value:
+            if item is not None and (type(item) is not int or not 0 <= item < 256):
+                raise Misfit(_cannot(item, path, "uint8"))
+        return base64.b64encode(bytes(item or 0 for item in value)).decode()
     if type(value) is not str:
         if value is None:
             return ""
@@ -345,10 +390,31 @@ def _bytes(value: Any, path: str, _unknown: list[str]) -> Any:
     try:
         raw = base64.b64decode(value.replace("\n", "").replace("\r", ""), validate=True)
     except binascii.Error:
-        bad = re.search(r"[^A-Za-z0-9+/]", value)
-        text = f"illegal base64 data at input byte {bad.start() if bad else len(value) // 4 * 4}"
+        text = f"illegal base64 data at input byte {_corrupt_at(value.encode())}"
         raise Misfit(text, f"error decoding from json: {text}") from None
     return base64.b64encode(raw).decode()
+
+
+_NOT_BASE64 = re.compile(rb"[^A-Za-z0-9+/\r\n]")
+
+
+def _corrupt_at(text: bytes) -> int:
+    """Return the byte at which Go's encoding/base64 gives up: a wrong one, padding that is missing, or what follows it."""
+    found = _NOT_BASE64.search(text)
+    end = found.start() if found else len(text)
+    over = len(re.sub(rb"[\r\n]", b"", text[:end])) % 4
+    if found is None:
+        return end - over
+    if found[0] != b"=" or over < 2:
+        return end
+    after = len(text) - len(text[end + 1 :].lstrip(b"\r\n"))
+    if over == 3:
+        return after
+    if after == len(text):
+        return after
+    if text[after] != ord("="):
+        return after - 1
+    return len(text) - len(text[after + 1 :].lstrip(b"\r\n"))
 
 
 def _anything(value: Any, _path: str, _unknown: list[str]) -> Any:
@@ -487,3 +553,5 @@ _SPECIAL: dict[str, Reader] = {
     QUANTITY: _quantity,
     INT_OR_STRING: _int_or_string,
 }
+_DECODERS: Final = frozenset({*_SPECIAL.values(), *_EITHER.values()} - {_string})
+"""Readers of Go types that decode themselves (UnmarshalJSON)."""

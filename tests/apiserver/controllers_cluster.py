@@ -1,12 +1,15 @@
 """A registry with the simulated controllers running on it, and a way to wait for its state."""
 
 import asyncio
+import time
 from contextlib import asynccontextmanager
 
 from ctrlruntime.apiserver.admission import AdmissionChain
 from ctrlruntime.apiserver.admission.plugins import PLUGINS
+from ctrlruntime.apiserver.apply import ManagedFieldsTracker
 from ctrlruntime.apiserver.controllers import build
 from ctrlruntime.apiserver.registry import Registry
+from ctrlruntime.apiserver.registry.metrics import serve_metrics
 from ctrlruntime.apiserver.storage import Store
 
 
@@ -53,8 +56,11 @@ def is_ready(pod) -> bool:
 
 
 @asynccontextmanager
-async def cluster(names=None, **options):
+async def cluster(names=None, *, metrics=False, **options):
     registry = Registry(Store())
+    if metrics:
+        serve_metrics(registry, time.time)
+    registry.extensions.fields = ManagedFieldsTracker(registry)
     registry.extensions.admission = AdmissionChain([plugin(registry) for plugin in PLUGINS.values()])
     async with asyncio.TaskGroup() as tasks:
         await registry.create("", "namespaces", "", {"metadata": {"name": "default"}})

@@ -255,3 +255,19 @@ async def test_ephemeral_container_runs():
         assert added["name"] == "debugger"
         assert "running" in added["state"]
         assert is_ready(only(c))
+
+
+async def test_node_has_a_lease_which_comes_again():
+    key = ("coordination.k8s.io", "leases", "kube-node-lease", "node-1")
+    async with cluster(["node"]) as c:
+        await c.create("", "namespaces", {"metadata": {"name": "kube-node-lease"}}, namespace="")
+        await c.until(lambda: c.api.get("", "nodes", "", "node-1"))
+        await c.api.merge_patch("", "nodes", "", "node-1", {"metadata": {"labels": {"a": "b"}}})
+        lease = await c.until(lambda: c.api.get(*key))
+
+        assert (lease["spec"]["holderIdentity"], lease["spec"]["leaseDurationSeconds"]) == ("node-1", 40)
+        owner = lease["metadata"]["ownerReferences"][0]
+        assert owner["uid"] == c.api.get("", "nodes", "", "node-1")["metadata"]["uid"]
+        await c.api.delete(*key)
+        again = await c.until(lambda: c.api.get(*key))
+        assert again["metadata"]["uid"] != lease["metadata"]["uid"]

@@ -80,7 +80,18 @@ def test_quantities_are_compared_in_thousandths_unless_one_is_too_large():
     assert comparable("1500m", "1e16") == ([2, 10**16], 1)
 
 
-@pytest.mark.parametrize("text", ["", "x", "1 Gi", "1KiB", "--1", "1.2.3", None, True, [1]])
+@pytest.mark.parametrize("text", ["--1", "1ee", "1mm"])
+def test_a_suffix_that_is_none_is_named(text):
+    with pytest.raises(ValueError, match="unable to parse quantity's suffix"):
+        canonical(text)
+
+
+@pytest.mark.parametrize("text", ["u", ".", "-", "Ki", "000"])
+def test_a_quantity_without_digits_is_zero(text):
+    assert canonical(text) == "0"
+
+
+@pytest.mark.parametrize("text", ["", "x", "1 Gi", "1KiB", "1.2.3", None, True, [1]])
 def test_what_is_no_quantity_is_a_value_error(text):
     with pytest.raises(ValueError, match="quantities must match"):
         parse(text)

@@ -155,6 +155,7 @@ def test_the_flags_become_options():
         disabled_admission=("Priority", "LimitRanger"),
     )
     assert options_from(parser().parse_args(["--kubeconfig", "k"])) == Options()
+    assert options_from(parser().parse_args(["--kubeconfig", "k", "--metrics"])) == Options(metrics=True)
     assert options_from(parser().parse_args(["--kubeconfig", "k", "--controllers", "none"])).controllers == ()
 
 

@@ -22,6 +22,12 @@ def server_options():
     return Options()
 
 
+@pytest.fixture(params=["true", "false"], ids=["websocket", "spdy"])
+def streams(request):
+    """How kubectl streams: over WebSocket, or over SPDY as clients before 1.31."""
+    return {"KUBECTL_REMOTE_COMMAND_WEBSOCKETS": request.param, "KUBECTL_PORT_FORWARD_WEBSOCKETS": request.param}
+
+
 @pytest.fixture(scope="module")
 def environment(thread, tmp_path_factory):
     home = tmp_path_factory.mktemp("kubectl")
@@ -84,7 +90,9 @@ def test_a_deployment_from_apply_to_delete(kubectl, make):
     assert "No resources found" in kubectl("get pods")
 
 
-def test_annotations_say_what_a_container_logs_and_answers(kubectl):
+def test_annotations_say_what_a_container_logs_and_answers(kubectl, environment, monkeypatch, streams):
+    for name, value in streams.items():
+        monkeypatch.setitem(environment, name, value)
     answers = "[{command: ls -l, stdout: file}, {command: cat .*, stderr: no such file, exitCode: 3}]"
     kubectl("run p --image=busybox --annotations=simulation.ctrlruntime.dev/log=hello")
     kubectl("wait --for=condition=Ready pod/p --timeout=10s")
@@ -158,13 +166,15 @@ def test_a_namespace_goes_with_all_it_holds(kubectl, ns):
     assert "NotFound" in kubectl(f"get ns {ns.removeprefix('namespaces/')}", code=1)
 
 
-def test_port_forward_serves_many_connections(environment, kubectl, ns):
+def test_port_forward_serves_many_connections(environment, kubectl, ns, streams):
     with socket.create_server(("127.0.0.1", 0)) as behind:
         kubectl("apply -f -", POD_WITH_PORT.replace("LOCAL", str(behind.getsockname()[1])))
         kubectl("wait --for=condition=Ready pod/web")
         namespace = ns.removeprefix("namespaces/")
         command = ["kubectl", "-n", namespace, "port-forward", "pod/web", "--address=127.0.0.1", ":80", ":81"]
-        with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as forwarding:
+        with subprocess.Popen(
+            command, env={**environment, **streams}, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        ) as forwarding:
             try:
                 ports = [int(re.search(rb"127.0.0.1:(\d+) -> ", forwarding.stdout.readline())[1]) for _ in range(2)]
                 clients = [socket.create_connection(("127.0.0.1", ports[0])) for _ in range(3)]

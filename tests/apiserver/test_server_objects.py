@@ -479,7 +479,7 @@ def test_log_and_exec_of_a_pod_that_nobody_runs_are_refused_with_the_reason(api,
     assert (log.code, exec_.code, forward.code, proxy.code) == (400, 500, 400, 501)
     assert log.message == 'container "c" in pod "p" is waiting to start: ContainerCreating'
     assert exec_.message == 'unable to upgrade connection: container not found ("c")'
-    assert forward.message == "Upgrade request required: the embedded API server forwards ports over WebSocket"
+    assert forward.message == "Upgrade request required"
     assert "simulates Pods and runs no containers" in proxy.message
     assert api.get(f"{CORE}/{ns}/pods/q/log").code == 204
     assert unscheduled.message == "pod q does not have a host assigned"

@@ -233,7 +233,7 @@ async def test_attached_container_reads_no_input(api, connect, pod):
         (
             {"command": "ls", "stdout": "1"},
             400,
-            "Upgrade request required: the embedded API server streams over WebSocket",
+            "Upgrade request required",
         ),
         ({"stdout": "1"}, 400, "you must specify at least one command for the container"),
         ({"command": "ls"}, 400, "you must specify at least 1 of stdin, stdout, stderr"),

@@ -18,7 +18,6 @@ BLOCK = re.compile(r"^```\w*\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 NOT_IN_PAGES = {"generate kustomize manifests"}  # operator-sdk's words for `generate kustomize-manifests`
 HEAVY = (
     "aiohttp",
-    "cel_expr_python",
     "cryptography",
     "jinja2",
     "kubernetes_asyncio",

@@ -102,6 +102,7 @@ def definition() -> Document:
             "storage": name == "v1",
             "schema": {"openAPIV3Schema": schema},
             "subresources": subresources,
+            "selectableFields": [{"jsonPath": f".spec.{name}"} for name in ("mode", "replicas", "whole.a")],
         }
         for name in ("v1", "v2")
     ]
@@ -494,11 +495,12 @@ class Sequence:
             *[self.merge_patch] * 2,
             self.apply_again,
             self.remove_owner,
+            self.json_patch,
         ]
         if self.kind.status:
-            found += [self.status_apply, self.status_patch, self.status_update]
+            found += [self.status_apply, self.status_patch, self.status_update, self.status_json_patch]
         if self.kind.scales:
-            found += [self.scale_update, self.scale_apply]
+            found += [self.scale_update, self.scale_apply, self.scale_patch]
         if not self.kind.is_custom:
             found.append(self.strategic_patch)
         return found
@@ -568,6 +570,30 @@ class Sequence:
 
     def strategic_patch(self, _: Document | None) -> Request:
         return "PATCH", self.path(), self.kind.make(self.make), STRATEGIC
+
+    def json_patch(self, _: Document | None) -> Request:
+        """Set some fields as a whole, and take one away that may not be there."""
+        made = self.kind.make(self.make)
+        operations: list[Document] = [
+            {"op": "add", "path": f"/{part}/{key}", "value": value}
+            for part in ("spec", "data")
+            for key, value in made.get(part, {}).items()
+            if "/" not in key
+        ]
+        if self.random.random() < 0.2:
+            operations.append({"op": "remove", "path": "/metadata/labels"})
+        return "PATCH", self.path(), operations, JSON_PATCH
+
+    def status_json_patch(self, _: Document | None) -> Request:
+        return (
+            "PATCH",
+            self.path("status"),
+            [{"op": "add", "path": "/status", "value": self.status_body()["status"]}],
+            JSON_PATCH,
+        )
+
+    def scale_patch(self, _: Document | None) -> Request:
+        return "PATCH", self.path("scale"), {"spec": {"replicas": self.make.number()}}, MERGE
 
     def remove_owner(self, present: Document | None) -> Request:
         """Edit managedFields as a client may: one entry less, or none at all."""

@@ -165,7 +165,8 @@ SETS = [
         "of a hostname": {"template": {**_TEMPLATE, "spec": {**_POD, "hostname": "H_", "subdomain": "S_"}}},
         "of claims of one name": {"volumeClaimTemplates": [{"metadata": {"name": "a"}, "spec": {
             "accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1"}}}}] * 2},
-        "of odd claims": {"volumeClaimTemplates": [{"metadata": {"name": "A_"}, "spec": {}}, {"spec": {"accessModes": ["X"]}}]},
+        "of a claim with an odd name": {"volumeClaimTemplates": [{"metadata": {"name": "A_"}, "spec": {}}]},
+        "of a claim with an odd mode": {"volumeClaimTemplates": [{"metadata": {"name": "a"}, "spec": {"accessModes": ["X"]}}]},
         "of everything wrong": {"podManagementPolicy": "X", "updateStrategy": {"type": "X"}, "replicas": -1, "minReadySeconds": -1,
                                 "ordinals": {"start": -1}, "serviceName": "S_", "selector": {}, "revisionHistoryLimit": -1,
                                 "persistentVolumeClaimRetentionPolicy": {"whenDeleted": "X", "whenScaled": "Y"}},

@@ -8,10 +8,6 @@ import pytest
 from crd_cases import Client, load, run
 
 CASES = load()
-KNOWN = {
-    "malformed number": "the text of the parser error differs",
-}
-"""Cases that differ on the embedded server, and why."""
 
 
 @pytest.fixture(scope="session", params=["embedded", pytest.param("real", marks=pytest.mark.thorough)])
@@ -23,7 +19,4 @@ def client(request: pytest.FixtureRequest) -> Iterator[Client]:
 
 @pytest.mark.parametrize("case", CASES, ids=[case["case"] for case in CASES])
 def test_a_definition_and_its_objects_are_answered_as_recorded(client: Client, case) -> None:
-    if case["case"] in KNOWN and not client.is_real:
-        pytest.skip(KNOWN[case["case"]])
-
     assert run(client, case) == case["answers"]

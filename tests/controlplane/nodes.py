@@ -309,7 +309,11 @@ def _key(obj: Document) -> tuple[str, str]:
     return obj["metadata"].get("namespace", ""), obj["metadata"]["name"]
 
 
-_ROOTS = {"": "/api/v1", "storage.k8s.io": "/apis/storage.k8s.io/v1"}
+_ROOTS = {
+    "": "/api/v1",
+    "coordination.k8s.io": "/apis/coordination.k8s.io/v1",
+    "storage.k8s.io": "/apis/storage.k8s.io/v1",
+}
 
 
 def _path(group: str, resource: str, namespace: str = "", name: str = "", subresource: str = "") -> str:

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import ctrlruntime as ctrl
+from ctrlruntime.apiserver import Options
 from ctrlruntime.certificates import make_authority
 from ctrlruntime.project.config import made_by
 from ctrlruntime.project.deployment.access import Access
@@ -21,7 +22,7 @@ from ctrlruntime.project.doctor.webhooks import webhook_checks
 from ctrlruntime.project.doctor.workload import deployed, workload_checks
 from ctrlruntime.project.settings import Settings
 from ctrlruntime.rest.tls import certificate_facts
-from ctrlruntime.testing import Environment
+from ctrlruntime.testing import Environment, eventually
 
 SETTINGS = Settings(project_name="shop", package="shop", domain="x.io")
 MOUNTED = {
@@ -29,6 +30,7 @@ MOUNTED = {
     "env": [{"name": "WEBHOOK_CERT_PATH", "value": "/certs"}],
     "volumeMounts": [{"name": "tmp", "mountPath": "/scratch"}, {"name": "cert", "mountPath": "/certs"}],
 }
+METRICS = "/apis/metrics.k8s.io/v1beta1/namespaces"
 VOLUMES = [{"name": "tmp", "emptyDir": {}}, {"name": "cert", "secret": {"secretName": "serving"}}]
 
 
@@ -55,7 +57,7 @@ def subject(*documents: dict) -> Subject:
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[Environment]:
-    with Environment(backend="embedded") as environment:
+    with Environment(backend="embedded", embedded=Options(metrics=True)) as environment:
         yield environment
 
 
@@ -202,6 +204,23 @@ async def test_a_webhook_without_bundle_and_a_service_without_endpoints_fail(clu
 
 
 # The operator
+
+
+@pytest.mark.parametrize(("used", "status"), [("40Mi", "ok"), ("90Mi", "warn")])
+async def test_memory_that_comes_near_its_limit_is_told(cluster, server, used, status):
+    namespace = server.create_namespace()
+    operator = deployment(namespace, {"resources": {"limits": {"memory": "100Mi"}}}, serviceAccountName="default")
+    annotations = {"simulation.ctrlruntime.dev/usage": f"memory={used}"}
+    operator["spec"]["template"]["metadata"]["annotations"] = annotations
+    server.connection.request("POST", f"/apis/apps/v1/namespaces/{namespace}/deployments", operator)
+    await eventually(lambda: server.connection.request("GET", f"{METRICS}/{namespace}/pods")["items"], timeout=20)
+    found = await deployed(cluster, subject(operator))
+    assert found is not None
+
+    checks = {check.name: check for check in await gathered(workload_checks(cluster, subject(operator), found))}
+
+    assert checks["usage"].status == status
+    assert f"uses {used.removesuffix('Mi')} MiB of 100 MiB" in checks["usage"].text
 
 
 async def test_another_image_and_an_end_at_the_memory_limit_are_told(cluster, server):

@@ -30,3 +30,7 @@ def test_what_upstream_takes_for_canonical_stays(text):
 )
 def test_other_forms_become_canonical(text, shown):
     assert canonical(text) == shown
+
+
+def test_exponents_of_any_length_are_read():
+    assert canonical(f"1e{'9' * 5000}") == f"1e{'9' * 5000}"

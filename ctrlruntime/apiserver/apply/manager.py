@@ -103,7 +103,10 @@ class FieldManager:
         if self._has_unfit(live, new, reset):
             return
         ownership = self._read(entries)
-        comparison = self._compare(live, new, reset)
+        try:
+            comparison = self._compare(live, new, reset)
+        except UnfitError:
+            return  # as upstream, whose UpdateNoErrors forgets all owners then
         changed = comparison.changed
         if not changed and not comparison.removed:
             if entries:
@@ -113,7 +116,7 @@ class FieldManager:
         try:
             _take_from_others(ownership, None, comparison)
         except UnfitError:
-            return  # as upstream, whose UpdateNoErrors forgets all owners then
+            return
         if changed:
             owner = owner_of(manager, "Update", self._api_version, subresource)
             self._give(ownership, owner, changed)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from ctrlruntime.apiserver.apply.fieldsets import SELF, FieldSet
-from ctrlruntime.apiserver.apply.types import ItemKeyError, Type
+from ctrlruntime.apiserver.apply.types import ItemKeyError, Type, UnfitError
 from ctrlruntime.schema.trees import encode_sorted
 
 ABSENT: Any = object()
@@ -53,8 +53,17 @@ def _is_equal(before: Any, value: Any) -> bool:
     """Tell whether values are equal for kube-apiserver, to which true is not 1; that 1.0 is, comes out at the numbers."""
     if before != value:
         return False
-    if type(value) is dict or type(value) is list:
-        return encode_sorted(before) == encode_sorted(value)
+    if (type(value) is dict or type(value) is list) and encode_sorted(before) == encode_sorted(value):
+        return True
+    return _is_alike(before, value)
+
+
+def _is_alike(before: Any, value: Any) -> bool:
+    """Tell whether of two values that Python calls equal the same are booleans."""
+    if type(value) is dict:
+        return all(_is_alike(before[name], each) for name, each in value.items())
+    if type(value) is list:
+        return all(map(_is_alike, before, value))
     return (type(before) is bool) == (type(value) is bool)
 
 
@@ -113,12 +122,13 @@ def _all_of(item: Type, values: list[Any]) -> FieldSet:
 
 
 def _by_step(kind: Type, items: list[Any]) -> dict[str, list[Any]]:
+    """Return the items by their steps. Raises: UnfitError for one without a key."""
     found: dict[str, list[Any]] = {}
     for item in items:
         try:
             found.setdefault(kind.step(item), []).append(item)
-        except ItemKeyError:
-            continue
+        except ItemKeyError as error:
+            raise UnfitError(str(error)) from None
     return found
 
 

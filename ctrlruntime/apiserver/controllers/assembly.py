@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Collection
 from typing import Final
 
+from ctrlruntime.apiserver.controllers.autoscalers import Autoscalers
 from ctrlruntime.apiserver.controllers.claims import AttributesClassProtection, ClaimProtection, VolumeProtection
 from ctrlruntime.apiserver.controllers.cronjobs import CronJobs
 from ctrlruntime.apiserver.controllers.daemonsets import DaemonSets
@@ -55,6 +56,7 @@ WORKLOADS: Final = (
     "daemonset",
     "job",
     "cronjob",
+    "horizontalpodautoscaler",
     "disruption",
     "endpointslice",
     "endpoints",
@@ -78,8 +80,9 @@ def build(
     """Return the controllers to run; None means all of them (see ALL).
 
     `pod_ready_delay` is the seconds from a pod's binding to its readiness. Without `nodes` there is neither a node nor
-    scheduler and no kubelet, and pods stay Pending. `root_ca` is the PEM text for `kube-root-ca.crt`. Without `make_token` no Secret is
-    filled with a service account's token, and without `sign` no CertificateSigningRequest is signed. `event_ttl` is the seconds an Event lives.
+    scheduler and no kubelet, and pods stay Pending. `root_ca` is the PEM text for `kube-root-ca.crt`. Without
+    `make_token` no Secret is filled with a service account's token, and without `sign` no CertificateSigningRequest is
+    signed. `event_ttl` is the seconds an Event lives.
 
     Raises:
         ConfigError: a name is not the name of a controller.
@@ -109,6 +112,7 @@ def build(
         "replicationcontroller": lambda: ReplicaSets(now, name="replicationcontroller", kind="ReplicationController"),
         "job": lambda: Jobs(now),
         "cronjob": lambda: CronJobs(now),
+        "horizontalpodautoscaler": lambda: Autoscalers(now),
         "disruption": lambda: DisruptionBudgets(now),
         "endpointslice": EndpointSlices,
         "endpoints": Endpoints,

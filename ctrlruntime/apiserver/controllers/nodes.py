@@ -26,6 +26,9 @@ from ctrlruntime.schema.trees import Document
 NODE_NAME: Final = "node-1"
 NODE_ADDRESS: Final = "10.0.1.1"
 _NODE_KEY: Final = ("", NODE_NAME)
+_LEASES: Final = ("coordination.k8s.io", "leases")
+_LEASE_KEY: Final = ("kube-node-lease", NODE_NAME)
+_LEASE_SECONDS: Final = 40
 _CAPACITY: Final = {"cpu": "64", "memory": "256Gi", "ephemeral-storage": "1Ti", "pods": "10k"}
 _FEATURES: Final = ("InPlacePodLevelResourcesVerticalScaling", "InPlacePodVerticalScalingInitContainers")
 """Which changes of Pods the simulated kubelet follows; without them the API server refuses the changes."""
@@ -33,7 +36,7 @@ _PRESSURES: Final = (("MemoryPressure", "Memory"), ("DiskPressure", "Disk"), ("P
 
 
 class Nodes:
-    """Keeps the node registered and ready, even if a client deletes it."""
+    """Keeps the node registered and ready with its Lease, even if a client deletes it."""
 
     name = "node"
 
@@ -41,7 +44,15 @@ class Nodes:
         self._now = now
 
     def feeds(self, api: API) -> Sequence[AsyncIterator[Key]]:
-        return [_once(_NODE_KEY), keys_of(api.watch("", "nodes"), own_key)]
+        def of_lease(change: Change) -> Iterable[Key]:
+            if change.type == "DELETED" and key_of(change.object) == _LEASE_KEY:
+                yield _NODE_KEY
+
+        return [
+            _once(_NODE_KEY),
+            keys_of(api.watch("", "nodes"), own_key),
+            keys_of(api.watch(*_LEASES), of_lease),
+        ]
 
     async def reconcile(self, api: API, key: Key) -> float | None:
         if key != _NODE_KEY:
@@ -55,7 +66,21 @@ class Nodes:
         kept = [taint for taint in taints if taint.get("key") != "node.kubernetes.io/not-ready"]
         if kept != taints:
             await api.merge_patch("", "nodes", "", NODE_NAME, {"spec": {"taints": kept or None}})
+        if api.get(*_LEASES, *_LEASE_KEY) is None and api.get("", "namespaces", "", _LEASE_KEY[0]) is not None:
+            await api.create(*_LEASES, _LEASE_KEY[0], self._lease(node))
         return None
+
+    def _lease(self, node: Document) -> Document:
+        """Return the Lease that a kubelet makes for its node (kubernetes' pkg/kubelet/util/nodelease.go).
+
+        It is not renewed, so that an idle server writes nothing.
+        """
+        owner = {"apiVersion": "v1", "kind": "Node", "name": NODE_NAME, "uid": node["metadata"]["uid"]}
+        renewed = self._now().strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+        return {
+            "metadata": {"name": NODE_NAME, "ownerReferences": [owner]},
+            "spec": {"holderIdentity": NODE_NAME, "leaseDurationSeconds": _LEASE_SECONDS, "renewTime": renewed},
+        }
 
     def _status(self) -> Document:
         moment = timestamp(self._now())

@@ -174,7 +174,8 @@ def _legacy_resources(resource: Resource) -> list[Document]:
         entry["shortNames"] = list(resource.short_names)
     if resource.categories:
         entry["categories"] = list(resource.categories)
-    entry["storageVersionHash"] = base64.b64encode(digest[:8]).decode()
+    if resource.computed is None:
+        entry["storageVersionHash"] = base64.b64encode(digest[:8]).decode()
     entries = [entry]
     for sub in resource.subresources.values():
         below: Document = {

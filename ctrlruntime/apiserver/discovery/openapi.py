@@ -133,6 +133,8 @@ class OpenAPI:
             self._hashes[key] = _hash(body)
 
     def _schema_of(self, resource: Resource) -> Document:
+        if resource.computed is not None:
+            return resource.computed.schema
         record: Record | None = self._registry.store.table(*DEFINITIONS).records.get(("", resource.definition_name))
         if record is None:
             return {"type": "object"}

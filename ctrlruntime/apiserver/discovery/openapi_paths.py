@@ -74,6 +74,8 @@ _DELETION: Final = _Operation(
 _PATCHING: Final = _Operation("patch", "patch{0}{1}{kind}", "partially update {what}", f"{_WRITE} force", takes="Patch")
 _COLLECTION: Final = {"get": _LISTING, "post": _CREATION, "delete": _COLLECTION_DELETION}
 _ITEM: Final = {"get": _READING, "put": _REPLACEMENT, "delete": _DELETION, "patch": _PATCHING}
+_VERBS: Final = {"post": "create", "put": "update"}
+"""Actions that are not called as their verbs."""
 _PART: Final = {"get": _READING, "put": _REPLACEMENT, "patch": _PATCHING}
 
 
@@ -102,7 +104,11 @@ def paths_of(resource: Resource, name: str) -> Iterator[tuple[str, Document]]:
 def _operations(
     resource: Resource, table: Mapping[str, _Operation], schema: str, place: tuple[str, ...], part: str = ""
 ) -> Document:
-    found = {method: _operation(resource, each, schema, part) for method, each in table.items()}
+    found = {
+        method: _operation(resource, each, schema, part)
+        for method, each in table.items()
+        if _VERBS.get(each.action, each.action) in resource.verbs
+    }
     return {**found, "parameters": [*(_parameter(name, "path") for name in place), _parameter("pretty")]}
 
 

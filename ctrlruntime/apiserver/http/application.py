@@ -32,6 +32,7 @@ from ctrlruntime.apiserver.authentication import (
 from ctrlruntime.apiserver.authorization import RBAC, User
 from ctrlruntime.apiserver.containers import Containers
 from ctrlruntime.apiserver.discovery import Discovery
+from ctrlruntime.apiserver.encoding import as_written
 from ctrlruntime.apiserver.faults import Faults
 from ctrlruntime.apiserver.http.answers import add_warnings, answer, failure, headers_of, text
 from ctrlruntime.apiserver.http.calls import Call, ResourcePath, resource_path, split_query
@@ -51,8 +52,9 @@ from ctrlruntime.apiserver.registry import Registry, Resource
 from ctrlruntime.apiserver.registry.schema_cache import LARGE, prepare
 from ctrlruntime.apiserver.storage import Backing
 from ctrlruntime.apiserver.yaml_reader import read_yaml
-from ctrlruntime.errors import APIStatusError, NotAcceptable, RequestEntityTooLarge
+from ctrlruntime.errors import APIStatusError, BadRequest, NotAcceptable, RequestEntityTooLarge
 from ctrlruntime.log import get_logger
+from ctrlruntime.schema.undecodable import Undecodable
 
 BODY_LIMIT = 3_145_728
 _log = get_logger("apiserver")
@@ -105,6 +107,9 @@ class Application:
             response = failure(denied.status, call)
             response.headers["X-Content-Type-Options"] = "nosniff"
             return response
+        except Undecodable as error:
+            text = as_written(str(error), call.body)
+            return failure(error if text == str(error) else BadRequest(text), call)
         except APIStatusError as error:
             return failure(error, call)
         except (ConnectionResetError, web.HTTPException):
@@ -277,8 +282,6 @@ class Application:
 
     async def _watch(self, request: web.BaseRequest, call: Call, resource: Resource) -> web.StreamResponse:
         representation = negotiate(call.headers.get("Accept", ""), is_collection=True, is_custom=resource.is_custom)
-        if representation.is_yaml:
-            raise NotAcceptable(f"only the following media types are accepted: {STREAMS}")
         options = list_options(call, self._registry.features)
         watch = Watch(
             self._registry,
@@ -289,6 +292,8 @@ class Application:
             rng=self._rng,
             bookmark_interval=self._bookmark_interval,
         )
+        if representation.is_yaml:  # said when the watch begins to be sent
+            raise NotAcceptable(f"only the following media types are accepted: {STREAMS}")
         if request.transport is not None:
             watch.cut = request.transport.abort
             _shrink_buffer(request.transport)

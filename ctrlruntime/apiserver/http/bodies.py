@@ -16,7 +16,7 @@ from ctrlruntime.apiserver.registry.reading import judge_fields
 from ctrlruntime.apiserver.registry.scheme import problem_of
 from ctrlruntime.apiserver.yaml_reader import YAMLProblem, read_yaml
 from ctrlruntime.errors import BadRequest, StatusCause, UnsupportedMediaType
-from ctrlruntime.schema.trees import Document
+from ctrlruntime.schema.trees import Document, in_key_order
 from ctrlruntime.schema.undecodable import undecodable
 
 _SHOWN = 30
@@ -141,7 +141,10 @@ def _parse(call: Call, form: str, is_custom: bool) -> tuple[Any, list[str]]:
             )
         return protobuf.decode(call.body), []
     if form == "yaml":
-        return read_yaml(call.body) if call.body.strip() else ({}, [])
+        if not call.body.strip():
+            return {}, []
+        tree, repeated = read_yaml(call.body)
+        return in_key_order(tree), repeated  # upstream makes JSON of it, and of a map its keys in order
     if not call.body.strip():
         if call.method == "DELETE":
             return {}, []

@@ -87,7 +87,9 @@ def _field_readers(resource: Resource, fields: FieldSelector) -> dict[str, _Read
             kind = f"{resource.api_version}, Kind={resource.kind}"
             raise BadRequest(strategy.unknown_field.format(path=path, kind=kind))
         else:
-            raise BadRequest(f'"{path}" is not a known field selector: only "metadata.name", "metadata.namespace"')
+            raise BadRequest(
+                f'{quoted(path)} is not a known field selector: only "metadata.name", "metadata.namespace"'
+            )
     return readers
 
 
@@ -122,23 +124,25 @@ async def list_body(registry: Registry, call: Call, options: ListOptions, view: 
     """Return the body of the list. Raises: APIStatusError."""
     resource = view.resource
     assert call.target is not None
+    match = Match(resource, options, None)
+    if resource.computed is not None:
+        return view.list(filter(match, resource.computed.records(call.target.namespace, call.warnings)), {})
     store = registry.store
     table = store.table(*resource.stored_as)
-    match = Match(resource, options, None)
     start: Key | None = None
     exact: int | None = None
     limit = options.limit
     version = options.resource_version
     if options.continue_:
+        exact, start = _read_token(options.continue_, call.target.namespace, is_deep=resource.namespaced)
         if version not in {"", "0"}:
             raise BadRequest("specifying resource version is not allowed when using continue")
-        exact, start = _read_token(options.continue_, call.target.namespace)
     elif version not in {"", "0"}:
         wanted = parse_version(version)
         if options.match == "Exact" or (limit and not options.match):
             exact = wanted
         if not await store.wait_for(wanted, _FRESH):
-            raise failures.too_large_resource_version(wanted, store.revision)
+            raise failures.too_large_resource_version(wanted, store.revision, is_cached=is_cached(resource))
     if version == "0":
         limit = 0
     if exact is not None and exact < 0:
@@ -175,7 +179,7 @@ def take_page(
     page = list(islice(matching, limit))
     # Whether one of the objects that are left matches is not looked at: the next page may be empty.
     if len(page) == limit and next(waiting, None) is not None:
-        metadata["continue"] = _token(revision, page[-1].key, namespace)
+        metadata["continue"] = _token(revision, page[-1].key, namespace, match.resource)
         if match.is_trivial:
             metadata["remainingItemCount"] = count - limit
     return page, {**metadata, **shown}
@@ -211,9 +215,15 @@ def _expired(start: Key | None, namespace: str) -> APIStatusError:
     return failures.too_old(_CONTINUE_TOO_OLD, continue_=token)
 
 
-def _token(revision: int, last: Key, namespace: str) -> str:
-    name = f"/{last[0]}/{last[1]}" if not namespace and last[0] else f"/{last[1]}"
-    return _encode_token(revision, f"{name}\0")
+def is_cached(resource: Resource) -> bool:
+    """Tell whether kube-apiserver has a watch cache of a resource: not of events (DefaultWatchCacheSizes in its package cachesize)."""
+    return resource.stored_as != ("", "events")
+
+
+def _token(revision: int, last: Key, namespace: str, resource: Resource) -> str:
+    name = f"{last[0]}/{last[1]}" if not namespace and last[0] else last[1]
+    slash = "/" if is_cached(resource) else ""  # with it the keys of the cache begin
+    return _encode_token(revision, f"{slash}{name}\0")
 
 
 def _encode_token(revision: int, start: str) -> str:
@@ -235,7 +245,7 @@ _TOKEN: Final = Struct("continueToken", "storage.continueToken", {"v": "string",
 _TOKENS: Final = "meta.k8s.io/v1"
 
 
-def _read_token(token: str, namespace: str) -> tuple[int, Key]:
+def _read_token(token: str, namespace: str, *, is_deep: bool) -> tuple[int, Key]:
     """Return the revision and the key of a token. Raises: BadRequest (DecodeContinue in apiserver's pkg/storage/continue.go)."""
     try:
         value = unmarshal(decode_body(_decoded(token)), _TOKEN)
@@ -256,4 +266,6 @@ def _read_token(token: str, namespace: str) -> tuple[int, Key]:
     if namespace:
         return revision, (namespace, start)
     before, slash, name = start.partition("/")
-    return revision, (before, name) if slash else ("", start)
+    if not slash:  # of one namespace, or of what has none
+        return revision, (start, "") if is_deep else ("", start)
+    return revision, (before, name)

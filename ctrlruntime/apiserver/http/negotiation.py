@@ -69,7 +69,8 @@ def negotiate(
         return Representation()
     saw_parameters = False
     for entry in media_ranges(accept):
-        if entry.type not in _JSON_TYPES and entry.type != "application/yaml":
+        is_any = is_custom and entry.type == "application/*"  # to the router of built-in resources it is no type
+        if not is_any and entry.type not in _JSON_TYPES and entry.type != "application/yaml":
             saw_parameters = saw_parameters or entry.type == "application/vnd.kubernetes.protobuf"
             continue
         form = _form(entry.parameters)

@@ -8,37 +8,25 @@ from typing import Any, Protocol
 
 from aiohttp import web
 
-from ctrlruntime import field_errors
 from ctrlruntime.apiserver import failures
 from ctrlruntime.apiserver.apply import read_configuration
-from ctrlruntime.apiserver.discovery.openapi import patch_schema
-from ctrlruntime.apiserver.encoding import decode_body
-from ctrlruntime.apiserver.go_json import NumberError, Struct, check_list
-from ctrlruntime.apiserver.go_values import go_name, go_text
 from ctrlruntime.apiserver.http.answers import answer
 from ctrlruntime.apiserver.http.bodies import read_object
 from ctrlruntime.apiserver.http.calls import Call, ResourcePath
-from ctrlruntime.apiserver.http.lists import Match, read_version, take_page
+from ctrlruntime.apiserver.http.lists import Match, is_cached, read_version, take_page
 from ctrlruntime.apiserver.http.negotiation import Representation, negotiate, patch_type
 from ctrlruntime.apiserver.http.options import delete_options, list_options, write_options
+from ctrlruntime.apiserver.http.patches import patched, read_patch
 from ctrlruntime.apiserver.http.views import View
 from ctrlruntime.apiserver.registry import DeleteOptions, Registry, Resource, WriteOptions, Written
-from ctrlruntime.apiserver.registry.reading import read
-from ctrlruntime.apiserver.registry.scheme import problem_of
+from ctrlruntime.apiserver.registry.reading import check_named, read
 from ctrlruntime.apiserver.storage import Record
-from ctrlruntime.apiserver.strategic_patch import PatchSchema, restored, strategic_merge
 from ctrlruntime.errors import (
     APIStatusError,
     BadRequest,
-    Invalid,
     NotFound,
-    PatchError,
-    RequestEntityTooLarge,
-    StatusCause,
-    UnsupportedMediaType,
 )
-from ctrlruntime.patch import apply_json_patch, apply_merge_patch
-from ctrlruntime.schema.trees import Document, copy_tree, encode, encode_sorted
+from ctrlruntime.schema.trees import Document, copy_tree, encode
 from ctrlruntime.schema.undecodable import Undecodable
 
 _WAIT = 3.0
@@ -46,8 +34,6 @@ _CHILDREN_STAY = (
     "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or set "
     "propagationPolicy=Orphan to suppress this warning"
 )
-_LARGEST_PATCH = 10_000
-_LARGEST_COPY = 3 * 1024 * 1024
 
 
 class Reader(Protocol):
@@ -81,9 +67,14 @@ class Objects:
 
     async def get(self, call: Call, resource: Resource, target: ResourcePath) -> web.Response:
         view, representation = self.single_view(call, resource)
+        if resource.computed is not None:
+            made = resource.computed.record(target.namespace, target.name, call.warnings)
+            return answer(call, view.single(made), is_yaml=representation.is_yaml)
         wanted = read_version(call.query.get("resourceVersion", ""))
         if wanted and not await self._registry.store.wait_for(wanted, _WAIT):
-            raise failures.too_large_resource_version(wanted, self._registry.store.revision)
+            raise failures.too_large_resource_version(
+                wanted, self._registry.store.revision, is_cached=is_cached(resource)
+            )
         record = self._registry.record(resource, target.namespace, target.name)
         if resource.conversion is not None:
             await resource.prepare((record,), is_fresh=True)
@@ -123,14 +114,14 @@ class Objects:
         view, representation = self.single_view(call, resource)
         if is_apply(call, resource):
             return await self._written(call, view, representation, await self._apply(call, resource, target))
-        form = patch_type(call.headers.get("Content-Type", ""), is_custom=resource.is_custom)
-        reader = self.patch_reader(call, resource.group, resource.version, resource.kind, is_custom=resource.is_custom)
         options = write_options(call, "PatchOptions")
         options.is_patch = True
+        patch = read_patch(call, options, resource.group, resource.version, resource.kind, is_custom=resource.is_custom)
+        options.order = patch.in_order
 
         def edit(old: Document | None) -> Document:
             assert old is not None
-            return self.patched(resource, reader, old, form, target.name)
+            return patched(resource, patch, old)
 
         try:
             written = await self._registry.writer.update(
@@ -138,7 +129,7 @@ class Objects:
             )
         except Undecodable as error:
             old = resource.tree(self._registry.record(resource, target.namespace, target.name))
-            raise rejected_patch(call, reader, old, form, error) from None
+            raise patch.rejected(resource, old, error) from None
         return await self._written(call, view, representation, written)
 
     async def _apply(self, call: Call, resource: Resource, target: ResourcePath) -> Written:
@@ -163,7 +154,6 @@ class Objects:
                     subresource=target.subresource,
                 )
             )
-            _check_named(document, target.name)
             if old is None:
                 document["metadata"].pop("resourceVersion", None)
             elif uid := (config.get("metadata") or {}).get("uid"):
@@ -176,39 +166,6 @@ class Objects:
             )
         except Undecodable as error:
             raise _unconverted(resource, config, error) from None
-
-    def patched(self, resource: Resource, reader: Reader, old: Document, form: str, name: str) -> Document:
-        """Return the object with a patch applied, still of its kind. Raises: Undecodable, Invalid, BadRequest."""
-        document = _patched(reader, old)
-        _check_head(resource, document, old, form)
-        _check_named(document, name)
-        return document
-
-    def patch_reader(self, call: Call, group: str, version: str, kind: str, *, is_custom: bool) -> Reader:
-        """Return the function that applies the body to an object. Raises: BadRequest, UnsupportedMediaType…"""
-        form = patch_type(call.headers.get("Content-Type", ""), is_custom=is_custom)
-        prefix = "" if form == "strategic" else "error decoding patch: "
-        try:
-            patch: Any = decode_body(call.body)
-        except ValueError as error:
-            if form == "json" and isinstance(error, NumberError):
-                _operations(error.tree)
-            raise BadRequest(f"{prefix}{error}") from None
-        if form == "json":
-            operations = _operations(patch)
-            return lambda old: _as_object(apply_json_patch(old, operations, copy_limit=_LARGEST_COPY))
-        if patch is None and form == "strategic":
-            patch = {}
-        if not isinstance(patch, dict):
-            text = f"{prefix}json: cannot unmarshal {go_name(patch)} into Go value of type map[string]interface {{}}"
-            raise BadRequest("Invalid JSON Patch" if patch is None else text)
-        body: Document = patch
-        if form == "strategic":
-            schema = PatchSchema({}, {}) if kind == "Scale" else patch_schema(group, version, kind)
-            if schema is None:
-                raise UnsupportedMediaType("415: Unsupported Media Type")
-            return lambda old: _checked_metadata(copy_tree(strategic_merge(old, body, schema)))
-        return lambda old: copy_tree(apply_merge_patch(old, body))
 
     async def delete(self, call: Call, resource: Resource, target: ResourcePath) -> web.Response:
         view, representation = self.single_view(call, resource)
@@ -316,7 +273,7 @@ def check_path(document: Document, target: ResourcePath) -> None:
         return
     if target.namespace and namespace and namespace != target.namespace:
         raise BadRequest("the namespace of the provided object does not match the namespace sent on the request")
-    _check_named(document, target.name)
+    check_named(document, target.name)
     if name != target.name:
         raise BadRequest(f"the name of the object ({name}) does not match the name on the URL ({target.name})")
 
@@ -325,82 +282,3 @@ def _warn_of_children(call: Call, resource: Resource, options: DeleteOptions) ->
     says_nothing = options.propagation_policy is None and options.orphan_dependents is None
     if says_nothing and resource.plural == "jobs" and resource.group == "batch":
         call.warnings.append(_CHILDREN_STAY)
-
-
-def _check_named(document: Document, name: str) -> None:
-    if not (document.get("metadata") or {}).get("name"):
-        raise BadRequest(f"the name of the object ({name} based on URL) was undeterminable: name must be provided")
-
-
-def rejected_patch(call: Call, reader: Reader, old: Document, form: str, error: Undecodable) -> APIStatusError:
-    """Return the error for a patch whose result no object of the kind can hold: the patch is rejected, and not the object."""
-    if form == "strategic":
-        if error.is_conversion:
-            return failures.plain_internal(error.why)
-        cause = field_errors.invalid_value("patch", go_text(decode_body(call.body)), restored(error.why))
-    else:
-        cause = field_errors.invalid_value("patch", encode(_patched(reader, old)).decode(), error.why)
-    return failures.invalid("", "", "", [cause])
-
-
-def _patched(reader: Reader, old: Document) -> Document:
-    """Raises: Invalid when the patch does not apply."""
-    try:
-        document = reader(old)
-    except PatchError:
-        raise Invalid("the server rejected our request due to an error in our request") from None
-    if not isinstance(document.get("metadata"), dict):
-        document["metadata"] = {}
-    return document
-
-
-def _checked_metadata(document: Document) -> Document:
-    metadata: Any = document.get("metadata")
-    if metadata is not None and not isinstance(metadata, dict):
-        raise Undecodable(
-            f"json: cannot unmarshal {go_name(metadata)} into Go struct field .metadata of type v1.ObjectMeta"
-        )
-    return document
-
-
-_OPERATION = Struct("jsonPatchOp", "handlers.jsonPatchOp", {"op": "string", "path": "string", "from": "string"})
-
-
-def _operations(patch: Any) -> list[Document]:
-    """Return the operations of a decoded JSON patch. Raises: BadRequest, RequestEntityTooLarge."""
-    try:
-        operations = check_list(patch, _OPERATION, "[]handlers.jsonPatchOp")
-    except ValueError as error:
-        raise BadRequest(f"error decoding patch: {error}") from None
-    if len(operations) > _LARGEST_PATCH:
-        text = f"The allowed maximum operations in a JSON patch is {_LARGEST_PATCH}, got {len(operations)}"
-        raise RequestEntityTooLarge(f"Request entity too large: {text}")
-    return operations
-
-
-def _check_head(resource: Resource, document: Document, old: Document, form: str) -> None:
-    """Refuse a patch that makes another kind of object; a built-in object gets its head back where the patch took it away."""
-    kind, version = str(document.get("kind") or ""), str(document.get("apiVersion") or "")
-    if (kind, version) == (resource.kind, resource.api_version):
-        return
-    if not resource.is_custom:
-        if form != "strategic" and (
-            why := problem_of(version or resource.api_version, kind or resource.kind, document, resource)
-        ):
-            raise Undecodable(why)
-        document["kind"], document["apiVersion"] = resource.kind, resource.api_version
-        return
-    if not kind:
-        raise Undecodable(f"Object 'Kind' is missing in '{encode_sorted(document).decode()}'")
-    causes: list[StatusCause] = []
-    if kind != resource.kind:
-        causes.append(field_errors.invalid_value("kind", kind, f"must be {resource.kind}"))
-    if version != resource.api_version:
-        causes.append(field_errors.invalid_value("apiVersion", version, f"must be {resource.api_version}"))
-    raise failures.invalid(kind, version.rpartition("/")[0], old["metadata"]["name"], causes)
-
-
-def _as_object(document: Any) -> Document:
-    if not isinstance(document, dict):
-        raise PatchError("the patch turns the object into something else")
-    return document

@@ -43,20 +43,22 @@ class ListOptions:
 def list_options(call: Call, features: Collection[str] = ()) -> ListOptions:
     """Return the options of a request; `features` are the feature gates that are on. Raises: BadRequest, Invalid."""
     query = call.query
+    seconds = query.get("timeoutSeconds")  # upstream reads it before the limit, and both before the selectors
+    timeout = None if seconds is None else float(_integer(seconds))
+    limit = max(_integer(query.get("limit")), 0)
     try:
         labels = parse_labels(query.get("labelSelector", ""))
         fields = parse_fields(query.get("fieldSelector", ""))
     except ValueError as error:
         raise BadRequest(str(error)) from None
-    seconds = query.get("timeoutSeconds")
     options = ListOptions(
         labels=labels,
         fields=fields,
         resource_version=query.get("resourceVersion", ""),
         match=query.get("resourceVersionMatch", ""),
-        limit=max(_integer(query.get("limit")), 0),
+        timeout=timeout,
+        limit=limit,
         continue_=query.get("continue", ""),
-        timeout=None if seconds is None else float(_integer(seconds)),
         allows_bookmarks=call.asks("allowWatchBookmarks"),
         initial_events=call.asks("sendInitialEvents") if "sendInitialEvents" in query else None,
         shard_selector=query.get("shardSelector", "") if SHARDED in features else "",

@@ -1,9 +1,10 @@
-"""Ports of Pods, forwarded over WebSocket to ports of this machine (k8s.io/cri-streaming's pkg/streaming/portforward).
+"""Ports of Pods, forwarded to ports of this machine (k8s.io/cri-streaming's pkg/streaming/portforward).
 
 | protocol | for each port |
 |---|---|
-| `v4.channel.k8s.io` | two channels, for data and for an error; each begins with the port |
-| `SPDY/3.1+portforward.k8s.io`, of kubectl | for each connection a pair of streams, for data and for an error |
+| WebSocket with `v4.channel.k8s.io` | two channels, for data and for an error; each begins with the port |
+| WebSocket with `SPDY/3.1+portforward.k8s.io`, of kubectl | for each connection a pair of streams, for data and for an error |
+| SPDY/3.1 with `portforward.k8s.io`, of Go clients | the same |
 """
 
 from __future__ import annotations
@@ -17,7 +18,15 @@ from aiohttp import WSMsgType, web
 
 from ctrlruntime.apiserver.containers import Containers, PortError
 from ctrlruntime.apiserver.http.calls import Call, ResourcePath
-from ctrlruntime.apiserver.http.spdy import Frame, FrameError, Frames, Kind
+from ctrlruntime.apiserver.http.spdy import Frame, Kind
+from ctrlruntime.apiserver.http.upgrades import (
+    Carrier,
+    Messages,
+    SpdyConnection,
+    Upgraded,
+    asks_for_spdy,
+    negotiate,
+)
 from ctrlruntime.apiserver.registry import Registry, Resource
 from ctrlruntime.errors import BadRequest
 from ctrlruntime.log import get_logger
@@ -25,7 +34,8 @@ from ctrlruntime.schema.trees import Document
 
 _log = get_logger("apiserver")
 _CHANNELS: Final = "v4.channel.k8s.io"
-_TUNNEL: Final = "SPDY/3.1+portforward.k8s.io"
+_SPDY: Final = "portforward.k8s.io"
+_TUNNEL: Final = f"SPDY/3.1+{_SPDY}"
 _LARGEST_MESSAGE: Final = 4 * 1024 * 1024
 _CHUNK: Final = 64 * 1024
 _WAITING: Final = 8
@@ -47,14 +57,23 @@ class PortForward:
         pod: Document = resource.tree(self._registry.record(resource, target.namespace, target.name))
         if not (pod.get("spec") or {}).get("nodeName"):
             raise BadRequest(f"pod {target.name} does not have a host assigned")
+        if asks_for_spdy(request.headers):
+            protocol = negotiate(request, (_SPDY,))
+            if isinstance(protocol, web.Response):
+                return protocol
+            upgraded = Upgraded(request, protocol)
+            await upgraded.prepare()
+            with contextlib.suppress(ConnectionResetError):  # a client that goes away ends it
+                await _Pairs(upgraded, pod, self._containers).run()
+            return upgraded.response
         socket = web.WebSocketResponse(protocols=(_TUNNEL, _CHANNELS), max_msg_size=_LARGEST_MESSAGE)
         ready = socket.can_prepare(request)
         if not ready.ok:
-            raise BadRequest("Upgrade request required: the embedded API server forwards ports over WebSocket")
+            raise BadRequest("Upgrade request required")
         ports = [] if ready.protocol == _TUNNEL else _ports(call)
         await socket.prepare(request)
-        session = _Tunnel(socket, pod, self._containers) if ready.protocol == _TUNNEL else None
-        with contextlib.suppress(ConnectionResetError):  # a client that goes away ends it
+        session = _Pairs(Messages(socket), pod, self._containers) if ready.protocol == _TUNNEL else None
+        with contextlib.suppress(ConnectionResetError):
             await (session or _Channels(socket, pod, self._containers, ports)).run()
             await socket.close()
         return socket
@@ -166,14 +185,13 @@ class _Channels:
         await self._socket.send_bytes(bytes((channel,)) + data)
 
 
-class _Tunnel:
-    """SPDY inside of a WebSocket: the client opens two streams with one request id for each of its connections."""
+class _Pairs:
+    """SPDY: the client opens two streams with one request id for each of its connections."""
 
-    def __init__(self, socket: web.WebSocketResponse, pod: Document, containers: Containers) -> None:
-        self._socket = socket
+    def __init__(self, carrier: Carrier, pod: Document, containers: Containers) -> None:
+        self._spdy = SpdyConnection(carrier)
         self._pod = pod
         self._containers = containers
-        self._frames = Frames()
         self._halves: dict[str, dict[str, int]] = {}
         """The streams of a request id, by type, until there are two."""
         self._connections: dict[int, _Connection] = {}
@@ -182,15 +200,8 @@ class _Tunnel:
 
     async def run(self) -> None:
         try:
-            async for message in self._socket:
-                if message.type is not WSMsgType.BINARY:
-                    continue
-                for frame in self._frames.feed(message.data):
-                    if frame.kind is Kind.GO_AWAY:
-                        return
-                    await self._take(frame)
-        except FrameError as error:
-            _log.warning("ports are no longer forwarded", pod=self._pod["metadata"]["name"], error=str(error))
+            async for frame in self._spdy.frames():
+                await self._take(frame)
         finally:
             tasks = list(self._tasks.values())
             for task in tasks:
@@ -198,9 +209,7 @@ class _Tunnel:
             await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _take(self, frame: Frame) -> None:
-        if frame.kind is Kind.PING:
-            await self._socket.send_bytes(self._frames.ping(frame.stream))
-        elif frame.kind is Kind.SYN_STREAM:
+        if frame.kind is Kind.SYN_STREAM:
             await self._open(frame.stream, frame.headers)
         elif frame.kind is Kind.RST_STREAM and frame.stream in self._tasks:
             self._tasks[frame.stream].cancel()
@@ -214,9 +223,9 @@ class _Tunnel:
         kind, port, request = headers.get("streamtype"), headers.get("port", ""), headers.get("requestid", "")
         is_full = len(self._tasks) + len(self._halves) >= _MOST_CONNECTIONS
         if kind not in {"data", "error"} or not port.isdecimal() or not 0 < int(port) < 65536 or is_full:
-            await self._socket.send_bytes(self._frames.reset(stream))
+            await self._spdy.reset(stream)
             return
-        await self._socket.send_bytes(self._frames.reply(stream))
+        await self._spdy.accept(stream)
         halves = self._halves.setdefault(request, {})
         halves[kind] = stream
         if len(halves) == 2:
@@ -227,16 +236,14 @@ class _Tunnel:
 
     async def _copy(self, data: int, error: int, port: int) -> None:
         async def write(chunk: bytes) -> None:
-            await self._socket.send_bytes(Frames.data(data, chunk))
+            await self._spdy.write(data, chunk)
 
         try:
             problem = await self._connections[data].copy(self._pod, port, self._containers, write)
             if problem:
-                await self._socket.send_bytes(Frames.data(error, problem.encode()))
+                await self._spdy.write(error, problem.encode())
             for stream in (data, error):
-                await self._socket.send_bytes(
-                    Frames.reset(stream) if problem else Frames.data(stream, b"", is_last=True)
-                )
+                await (self._spdy.reset(stream) if problem else self._spdy.finish(stream))
         finally:
             del self._connections[data], self._tasks[data]
 

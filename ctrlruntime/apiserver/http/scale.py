@@ -2,44 +2,34 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from functools import partial
-from typing import Any, Final
+from typing import Final
 
 from aiohttp import web
 
-from ctrlruntime import field_errors
 from ctrlruntime.apiserver import failures
 from ctrlruntime.apiserver.http.answers import answer
 from ctrlruntime.apiserver.http.bodies import read_object
 from ctrlruntime.apiserver.http.calls import Call, ResourcePath
-from ctrlruntime.apiserver.http.negotiation import Representation, negotiate, not_a_list, patch_type
+from ctrlruntime.apiserver.http.negotiation import Representation, negotiate, not_a_list
 from ctrlruntime.apiserver.http.objects import (
     Objects,
     Reader,
     check_path,
     is_apply,
     read_apply,
-    rejected_patch,
     utc_now,
 )
 from ctrlruntime.apiserver.http.options import write_options
+from ctrlruntime.apiserver.http.patches import patched, read_patch
 from ctrlruntime.apiserver.http.views import included
-from ctrlruntime.apiserver.registry import Registry, Resource, SubresourceView, WriteOptions
+from ctrlruntime.apiserver.registry import Registry, Resource, WriteOptions
 from ctrlruntime.apiserver.registry.reading import read
+from ctrlruntime.apiserver.registry.scales import SCALES, scale_of, write_scale
 from ctrlruntime.apiserver.registry.update import precondition_failed
 from ctrlruntime.apiserver.tables import custom_cells, custom_columns
 from ctrlruntime.errors import BadRequest
-from ctrlruntime.schema.metadata import metadata_causes, name_problems
 from ctrlruntime.schema.trees import Document, copy_tree, encode
 from ctrlruntime.schema.undecodable import Undecodable
-from ctrlruntime.selector import from_label_selector, from_labels
-
-_SCALES: Final = Resource("autoscaling", "v1", "scales", "scale", "Scale", namespaced=True, verbs=())
-"""A resource that no path names: by it the bodies are read."""
-_KIND: Final = (_SCALES.group, _SCALES.version, _SCALES.kind)
-_NO_COUNT: Final = -(2**31)
-"""What a Scale shows of a custom resource that has no count (apiextensions-apiserver's pkg/registry/customresource/etcd.go)."""
 
 
 class Scales:
@@ -65,29 +55,9 @@ class Scales:
         representation = negotiate(call.headers.get("Accept", ""), is_custom=resource.is_custom)
         options = write_options(call, "PatchOptions" if call.method == "PATCH" else "UpdateOptions")
         change, force = self._change(call, resource, target, options)
-        fields = self._registry.extensions.fields
-        assert fields is not None
-
-        def edit(old: Document | None) -> Document:
-            assert old is not None
-            shown = scale_of(resource, old, needs_count=False)
-            if resource.scale and _value_at(old, resource.scale.spec_replicas) is None:
-                shown["spec"] = {"replicas": _NO_COUNT}
-            scale, owners = fields.scale(resource, old, shown, change, manager=options.field_manager, force=force)
-            put_scale(resource, old, scale)
-            metadata: Document = old["metadata"]
-            metadata["resourceVersion"] = (scale.get("metadata") or {}).get("resourceVersion", "")
-            metadata.pop("managedFields", None)
-            if owners:
-                metadata["managedFields"] = owners
-            return old
-
-        show = partial(scale_of, resource, needs_count=False)  # what is asked about may have no count yet
-        view = SubresourceView(_KIND, show, lambda *pair: put_scale(resource, *pair))
-        whole = replace(options, is_apply=True, is_patch=True, field_validation="Ignore")
-        written = await self._registry.writer.update(
-            resource, target.namespace, target.name, edit, whole, "scale", view
-        )
+        registry = self._registry
+        place = (resource, target.namespace, target.name)
+        written = await write_scale(registry.writer, registry.extensions.fields, *place, change, options, force=force)
         await resource.prepare((written.record,))
         return _answer(call, resource, scale_of(resource, resource.tree(written.record)), representation)
 
@@ -104,7 +74,7 @@ class Scales:
 
     def _put(self, call: Call, resource: Resource, target: ResourcePath, options: WriteOptions) -> Reader:
         try:
-            given = read(_SCALES, read_object(call, _SCALES, options), options)
+            given = read(SCALES, read_object(call, SCALES, options), options)
         except BadRequest:
             if not resource.is_custom:
                 raise
@@ -122,16 +92,14 @@ class Scales:
         return change
 
     def _patch(self, call: Call, resource: Resource, target: ResourcePath, options: WriteOptions) -> Reader:
-        form = patch_type(call.headers.get("Content-Type", ""), is_custom=resource.is_custom)
-        reader = self._objects.patch_reader(
-            call, _SCALES.group, _SCALES.version, _SCALES.kind, is_custom=resource.is_custom
-        )
+        patch = read_patch(call, options, SCALES.group, SCALES.version, SCALES.kind, is_custom=resource.is_custom)
+        options.order = patch.in_order
 
         def change(old: Document) -> Document:
             try:
-                scale = read(_SCALES, self._objects.patched(_SCALES, reader, old, form, target.name), options)
+                scale = read(SCALES, patched(SCALES, patch, old), options)
             except Undecodable as error:
-                raise rejected_patch(call, reader, old, form, error) from None
+                raise patch.rejected(SCALES, old, error) from None
             _place(scale, target)
             return scale
 
@@ -182,76 +150,4 @@ def _place(scale: Document, target: ResourcePath) -> None:
     scale["metadata"]["namespace"] = target.namespace
 
 
-def put_scale(resource: Resource, document: Document, scale: Document) -> None:
-    """Write what a Scale asks for into the object it shows. Raises: BadRequest, Conflict, Invalid."""
-    replicas: int = (scale.get("spec") or {}).get("replicas", 0)
-    if resource.scale is not None:  # the rest is for the rules of the object
-        if replicas == _NO_COUNT:
-            raise BadRequest(f'the spec replicas field "{resource.scale.spec_replicas}" cannot be empty')
-        _set(document, resource.scale.spec_replicas, replicas)
-        return
-    metadata: Document = scale.get("metadata") or {}
-    name, uid = document["metadata"]["name"], document["metadata"]["uid"]
-    causes = metadata_causes(metadata, partial(name_problems, _SCALES.group, _SCALES.kind))
-    if not metadata.get("namespace"):
-        causes.append(field_errors.required("metadata.namespace"))
-    if replicas < 0:
-        causes.append(field_errors.invalid_value("spec.replicas", replicas, "must be greater than or equal to 0"))
-    if causes:
-        raise failures.invalid(_SCALES.kind, _SCALES.group, name, causes)
-    if (metadata.get("uid") or uid) != uid:
-        why = f"Precondition failed: UID in precondition: {metadata['uid']}, UID in object meta: {uid}"
-        raise failures.conflict(f"{resource.plural}/scale", resource.group, name, why)
-    document["spec"]["replicas"] = replicas
-
-
-def _value_at(document: Any, path: str) -> Any:
-    node = document
-    for key in path.lstrip(".").split("."):
-        node = node.get(key) if isinstance(node, dict) else None
-    return node
-
-
-def _set(document: Document, path: str, value: Any) -> None:
-    *parents, last = path.lstrip(".").split(".")
-    node = document
-    for key in parents:
-        node = node.setdefault(key, {})
-    node[last] = value
-
-
-def scale_of(resource: Resource, document: Document, *, needs_count: bool = True) -> Document:
-    """Return the Scale that shows the object.
-
-    Raises: APIStatusError (500) when a custom resource has no replicas field and one is needed.
-    """
-    metadata: Document = document["metadata"]
-    shown = {
-        key: metadata[key]
-        for key in ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
-        if key in metadata
-    }
-    if resource.scale is not None:
-        replicas = _value_at(document, resource.scale.spec_replicas)
-        if replicas is None and needs_count:
-            raise failures.internal(f'the spec replicas field "{resource.scale.spec_replicas}" does not exist')
-        current = _value_at(document, resource.scale.status_replicas) or 0
-        selector = _value_at(document, resource.scale.label_selector) if resource.scale.label_selector else None
-    else:
-        replicas = document["spec"].get("replicas", 0)
-        current = (document.get("status") or {}).get("replicas", 0)
-        selector = _selector_text(resource, document["spec"].get("selector"))
-    status: Document = {"replicas": current}
-    if selector:
-        status["selector"] = selector
-    spec = {"replicas": replicas} if replicas else {}
-    return {"kind": "Scale", "apiVersion": "autoscaling/v1", "metadata": shown, "spec": spec, "status": status}
-
-
-def _selector_text(resource: Resource, selector: Any) -> str:
-    if not selector:
-        return ""
-    return str(from_labels(selector) if resource.kind == "ReplicationController" else from_label_selector(selector))
-
-
-__all__ = ["Scales", "put_scale", "scale_of"]
+__all__ = ["Scales"]

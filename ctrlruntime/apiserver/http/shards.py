@@ -62,12 +62,13 @@ def _parsed(text: str) -> tuple[str, list[tuple[str, str]]]:
     """Return the field and the ranges. Raises: _Refusal."""
     from ctrlruntime.cel import syntax
     from ctrlruntime.cel.failures import CompileError
+    from ctrlruntime.cel.parser import parse
 
     text = text.strip()
     if not text:
         raise _Refusal("empty shard selector is not allowed; omit the parameter for unfiltered lists")
     try:
-        tree, _ = syntax.parse(text)
+        tree = parse(text)
     except CompileError as error:
         raise _Refusal(f"CEL parse error: {error.issues[0].message}") from None
     fields: list[str] = []

@@ -1,19 +1,14 @@
-"""Streams to and from a container: `exec` and `attach` over WebSocket, and a log that is followed.
-
-The channels of a WebSocket are those of the kubelet (k8s.io/apimachinery's pkg/util/remotecommand): each message begins with the number of
-its channel.
-"""
+"""Streams to and from a container: `exec` and `attach`, and a log that is followed."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
 import time
-from collections.abc import AsyncIterator, Callable, Coroutine
-from typing import Final, TypeVar
+from collections.abc import AsyncIterator, Callable
+from typing import Final
 
-from aiohttp import WSMsgType, web
+from aiohttp import web
 
 from ctrlruntime.apiserver import failures
 from ctrlruntime.apiserver.behaviour import log_of
@@ -21,19 +16,13 @@ from ctrlruntime.apiserver.containers import Command, CommandError, Containers
 from ctrlruntime.apiserver.http.answers import headers_of
 from ctrlruntime.apiserver.http.calls import Call, ResourcePath
 from ctrlruntime.apiserver.http.logs import container_of, log_answer, stamped, status_of
+from ctrlruntime.apiserver.http.sessions import Session, start_session
 from ctrlruntime.apiserver.registry import Registry, Resource
 from ctrlruntime.errors import BadRequest
 from ctrlruntime.log import get_logger
 from ctrlruntime.schema.trees import Document
 
 _log = get_logger("apiserver")
-_STDIN, _STDOUT, _STDERR, _ERROR, _RESIZE, _CLOSE = 0, 1, 2, 3, 4, 255
-_PROTOCOLS: Final = (
-    "v5.channel.k8s.io", "v4.channel.k8s.io", "v3.channel.k8s.io", "v2.channel.k8s.io", "channel.k8s.io",
-)  # fmt: skip
-_WITH_STATUS: Final = frozenset({"v5.channel.k8s.io", "v4.channel.k8s.io"})
-_LARGEST_MESSAGE: Final = 4 * 1024 * 1024
-"""Bytes. One message of standard input waits for the command to read it; then the connection waits."""
 _LOOK: Final = 10.0
 """Seconds between two looks whether the client of a log is still there."""
 
@@ -124,24 +113,20 @@ class Streams:
             raise BadRequest("you must specify at least 1 of stdin, stdout, stderr")
         if not _runs(pod, container):
             raise failures.plain_internal(f'unable to upgrade connection: container not found ("{container}")')
-        socket = web.WebSocketResponse(protocols=_PROTOCOLS, max_msg_size=_LARGEST_MESSAGE)
-        if not socket.can_prepare(request).ok:
-            raise BadRequest("Upgrade request required: the embedded API server streams over WebSocket")
-        await socket.prepare(request)
-        session = _Session(socket, call, reads_input=target.subresource == "exec")
+        session = await start_session(request, call, reads_input=target.subresource == "exec")
+        if isinstance(session, web.Response):
+            return session
         try:
             with contextlib.suppress(ConnectionResetError):  # a client that goes away ends it
-                status = await self._serve(session, resource, target, pod, container, arguments)
-                if socket.ws_protocol in _WITH_STATUS:
-                    await session.send(_ERROR, json.dumps(status).encode())
-                await socket.close()
+                await session.open()
+                await session.end(await self._serve(session, resource, target, pod, container, arguments))
         finally:
             await session.close()
-        return socket
+        return session.response
 
     async def _serve(
         self,
-        session: _Session,
+        session: Session,
         resource: Resource,
         target: ResourcePath,
         pod: Document,
@@ -164,7 +149,7 @@ class Streams:
         return _SUCCESS if not code else _failed(code)
 
     async def _attach(
-        self, session: _Session, resource: Resource, target: ResourcePath, pod: Document, container: str
+        self, session: Session, resource: Resource, target: ResourcePath, pod: Document, container: str
     ) -> None:
         text = log_of(pod, container)
         await session.write(text.encode())
@@ -176,7 +161,6 @@ class Streams:
         return tree
 
 
-_T = TypeVar("_T")
 _SUCCESS: Final[Document] = {"metadata": {}, "status": "Success"}
 
 
@@ -192,72 +176,6 @@ def _failed(code: int) -> Document:
         "reason": "NonZeroExitCode",
         "details": {"causes": [{"reason": "ExitCode", "message": str(code)}]},
     }
-
-
-class _Session:
-    """One WebSocket: the channels that the client asked for."""
-
-    def __init__(self, socket: web.WebSocketResponse, call: Call, *, reads_input: bool) -> None:
-        """Input is dropped if nothing reads it: a simulated container that is attached to."""
-        self._socket = socket
-        self._asked = {name for name in ("stdin", "stdout", "stderr", "tty") if call.asks(name)}
-        self._takes_input = reads_input and "stdin" in self._asked
-        self._input: asyncio.Queue[bytes | None] = asyncio.Queue(1)
-        self._gone = asyncio.Event()
-        self._reader = asyncio.create_task(self._read())
-
-    async def send(self, channel: int, data: bytes) -> None:
-        await self._socket.send_bytes(bytes((channel,)) + data)
-
-    async def write(self, data: bytes) -> None:
-        if data and "stdout" in self._asked:
-            await self.send(_STDOUT, data)
-
-    async def write_error(self, data: bytes) -> None:
-        if "tty" in self._asked:
-            await self.write(data)
-        elif data and "stderr" in self._asked:
-            await self.send(_STDERR, data)
-
-    async def stdin(self) -> AsyncIterator[bytes]:
-        while "stdin" in self._asked:
-            data = await self._input.get()
-            if data is None:
-                return
-            yield data
-
-    async def _read(self) -> None:
-        """Take messages until the client goes; sizes of the terminal are of no use here."""
-        try:
-            async for message in self._socket:
-                if message.type not in (WSMsgType.BINARY, WSMsgType.TEXT) or not message.data:
-                    continue
-                received = message.data.encode() if message.type is WSMsgType.TEXT else message.data
-                channel, data = received[0], received[1:]
-                if channel == _STDIN and self._takes_input and data:
-                    await self._input.put(data)
-                elif channel == _CLOSE and data[:1] == bytes((_STDIN,)):  # of v5: no more of a channel
-                    await self._input.put(None)
-        finally:
-            self._gone.set()
-
-    async def unless_gone(self, work: Coroutine[None, None, _T]) -> _T:
-        """Return the result of the work; it is cancelled when the client goes. Raises: ConnectionResetError then."""
-        running, gone = asyncio.create_task(work), asyncio.create_task(self._gone.wait())
-        try:
-            await asyncio.wait((running, gone), return_when=asyncio.FIRST_COMPLETED)
-            if not running.done():
-                raise ConnectionResetError
-            return running.result()
-        finally:
-            gone.cancel()
-            if not running.done():
-                running.cancel()
-                await asyncio.gather(running, return_exceptions=True)
-
-    async def close(self) -> None:
-        self._reader.cancel()
-        await asyncio.gather(self._reader, return_exceptions=True)
 
 
 def _runs(pod: Document, container: str) -> bool:

@@ -47,7 +47,7 @@ class View:
         self.form = representation.form
         self._is_list_form = representation.is_list_form
         self._version = representation.version
-        self._include = included(include)
+        self._include = include
         self._now = now
 
     def single(self, record: Record, *, columns: bool = True) -> bytes:
@@ -173,9 +173,10 @@ class View:
         resource = self.resource
         document: Document = decode(resource.body(record))
         row: Document = {"cells": self._cells(document)}
-        if self._include == "Object":
+        include = included(self._include)
+        if include == "Object":
             row["object"] = document
-        elif self._include == "Metadata":
+        elif include == "Metadata":
             metadata = document.get("metadata", {})
             if resource.kind == "DaemonSet":  # an annotation that only the versioned object has
                 metadata.get("annotations", {}).pop("deprecated.daemonset.template.generation", None)

@@ -60,6 +60,8 @@ class Watch:
 
     async def frames(self) -> AsyncIterator[bytes]:
         """Yield chunks of whole frames until the watch ends."""
+        if self._length < 0:  # it has ended already
+            return
         begin = self._clock()
         subscription = self._table.subscribe(self._namespace, self._key)
         subscription.cut = self.cut

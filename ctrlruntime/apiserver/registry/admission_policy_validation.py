@@ -167,12 +167,14 @@ def _binding_causes(spec: Document) -> Iterator[StatusCause]:
 
 def _reference_causes(reference: Document, path: str) -> Iterator[StatusCause]:
     name, selector, action = (reference.get(key) for key in ("name", "selector", "parameterNotFoundAction"))
-    if name and selector is not None:
-        for field in ("name", "selector"):
-            yield forbidden_field(f"{path}.{field}", "name and selector are mutually exclusive")
+    has_both = name and selector is not None
+    if has_both:
+        yield forbidden_field(f"{path}.name", "name and selector are mutually exclusive")
+    yield from selector_causes(selector, f"{path}.selector")
+    if has_both:
+        yield forbidden_field(f"{path}.selector", "name and selector are mutually exclusive")
     elif not name and selector is None:
         yield required(path, "one of name or selector must be specified")
-    yield from selector_causes(selector, f"{path}.selector")
     if not action:
         yield required(f"{path}.parameterNotFoundAction")
     else:

@@ -156,13 +156,13 @@ def _versions(spec: Document) -> Iterator[StatusCause]:
     shown = None if versions is None else _as_go(versions)
     versions = versions or []
     names = [version.get("name", "") for version in versions]
+    for index, name in enumerate(names):
+        yield from _label_causes(name, f"spec.versions[{index}].name")
+        yield from _deprecation(versions[index], f"spec.versions[{index}].deprecationWarning")
     if len(set(names)) < len(names):
         yield invalid_value("spec.versions", shown, "must contain unique version names")
     if sum(bool(version.get("storage")) for version in versions) != 1:
         yield invalid_value("spec.versions", shown, "must have exactly one version marked as storage version")
-    for index, name in enumerate(names):
-        yield from _label_causes(name, f"spec.versions[{index}].name")
-        yield from _deprecation(versions[index], f"spec.versions[{index}].deprecationWarning")
     if names and names[0]:
         yield from _label_causes(names[0], "spec.version")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ctrlruntime.apiserver.registry.services import is_exposed
 from ctrlruntime.apiserver.registry.trees import ensure_spec, inner, items, put, put_absent
 from ctrlruntime.schema.trees import Document
 
@@ -20,7 +21,7 @@ def service(document: Document) -> None:
         put(port, "protocol", "TCP")
         if port.get("targetPort") in {None, "", 0}:
             port["targetPort"] = port.get("port")
-    if spec["type"] in {"NodePort", "LoadBalancer"} or spec.get("externalIPs"):
+    if is_exposed(spec):
         put(spec, "externalTrafficPolicy", "Cluster")
     if spec["type"] == "LoadBalancer":
         put(spec, "allocateLoadBalancerNodePorts", True)

@@ -8,6 +8,7 @@ from typing import Any, Final
 from ctrlruntime.apiserver.registry.endpoint_validation import outer_address_causes
 from ctrlruntime.apiserver.registry.internal_types import internal
 from ctrlruntime.apiserver.registry.pod_validation import PROTOCOLS
+from ctrlruntime.apiserver.registry.services import is_exposed
 from ctrlruntime.errors import StatusCause
 from ctrlruntime.field_errors import duplicate, forbidden_field, invalid_value, not_supported, required, too_long
 from ctrlruntime.schema.metadata import segment_causes
@@ -228,9 +229,8 @@ def _balancer_host_causes(address: Document, path: str) -> Iterator[StatusCause]
 
 def _traffic_causes(spec: Document) -> Iterator[StatusCause]:
     external, kind = spec.get("externalTrafficPolicy"), spec.get("type")
-    is_exposed = kind in {"NodePort", "LoadBalancer"} or bool(spec.get("externalIPs"))
     if external is not None:
-        if not is_exposed:
+        if not is_exposed(spec):
             yield invalid_value(
                 "spec.externalTrafficPolicy", external, "may only be set for externally-accessible services"
             )

@@ -25,7 +25,7 @@ _GATED: Final = ("Lt", "Gt")
 """Operators of tolerations behind a feature gate that is off. Messages list them only to who asks for one."""
 
 
-def placement_causes(spec: Document, path: str) -> Iterator[StatusCause]:
+def affinity_causes(spec: Document, path: str) -> Iterator[StatusCause]:
     affinity, where = inner(spec, "affinity") or {}, f"{path}.affinity"
     yield from _node_affinity_causes(inner(affinity, "nodeAffinity") or {}, f"{where}.nodeAffinity")
     for kind in ("podAffinity", "podAntiAffinity"):
@@ -36,6 +36,9 @@ def placement_causes(spec: Document, path: str) -> Iterator[StatusCause]:
             place = f"{where}.{kind}.{_PREFERRED}[{index}]"
             yield from _weight_causes(weighted, place)
             yield from _pod_term_causes(inner(weighted, "podAffinityTerm") or {}, f"{place}.podAffinityTerm")
+
+
+def spread_causes(spec: Document, path: str) -> Iterator[StatusCause]:
     constraints = list(items(spec, "topologySpreadConstraints"))
     for index, constraint in enumerate(constraints):
         place = f"{path}.topologySpreadConstraints[{index}]"

@@ -43,7 +43,6 @@ _NOT_OF_USERS: Final = '"/\\:;|=,+*?<>@[]'
 
 def system_causes(spec: Document, path: str) -> Iterator[StatusCause]:
     """What may be set depends on the system that a Pod is for."""
-    yield from _host_process_causes(spec, path)
     system = spec.get("os")
     if system is None:
         return
@@ -71,7 +70,7 @@ def system_causes(spec: Document, path: str) -> Iterator[StatusCause]:
                     yield forbidden_field(f"{where}.{field}", "cannot be set for a windows pod")
 
 
-def _host_process_causes(spec: Document, path: str) -> Iterator[StatusCause]:
+def host_process_causes(spec: Document, path: str) -> Iterator[StatusCause]:
     """Containers that are processes of the node: all or none (validateWindowsHostProcessPod)."""
     of_pod, found = _is_host_process(spec), list[bool]()
     for where, container in all_containers(spec, path):

@@ -9,7 +9,7 @@ from typing import Any, Final
 from ctrlruntime.apiserver.registry.internal_types import difference
 from ctrlruntime.apiserver.registry.pod_annotations import MIRROR, agreement_causes, annotation_causes, change_causes
 from ctrlruntime.apiserver.registry.pod_gates import gated_causes, ungated
-from ctrlruntime.apiserver.registry.pod_placement import placement_causes, toleration_causes
+from ctrlruntime.apiserver.registry.pod_placement import affinity_causes, spread_causes, toleration_causes
 from ctrlruntime.apiserver.registry.pod_resources import (
     claim_name_causes,
     container_resource_causes,
@@ -18,9 +18,15 @@ from ctrlruntime.apiserver.registry.pod_resources import (
     pod_resource_causes,
 )
 from ctrlruntime.apiserver.registry.pod_security import container_security_causes, pod_security_causes
-from ctrlruntime.apiserver.registry.pod_systems import system_causes
+from ctrlruntime.apiserver.registry.pod_systems import host_process_causes, system_causes
 from ctrlruntime.apiserver.registry.trees import inner
-from ctrlruntime.apiserver.registry.volume_validation import device_causes, env_causes, mount_causes, volumes_causes
+from ctrlruntime.apiserver.registry.volume_validation import (
+    device_causes,
+    env_causes,
+    file_volume_causes,
+    mount_causes,
+    volumes_causes,
+)
 from ctrlruntime.errors import StatusCause
 from ctrlruntime.field_errors import duplicate, forbidden_field, invalid_value, required, shown, too_long, too_many
 from ctrlruntime.schema.trees import Document
@@ -41,6 +47,7 @@ from ctrlruntime.schema.values import (
 
 PROTOCOLS: Final = ("SCTP", "TCP", "UDP")
 _POLICIES: Final = ("Always", "OnFailure", "Never")
+_DNS_POLICIES: Final = ("ClusterFirstWithHostNet", "ClusterFirst", "Default", "None")
 _HANDLERS: Final = ("exec", "httpGet", "tcpSocket", "grpc", "sleep")
 _UNCHANGEABLE: Final = (
     "pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,"
@@ -64,8 +71,8 @@ _HEADER_TEXT: Final = (
 )
 _NOT_EPHEMERAL: Final = "cannot be set for an Ephemeral Container"
 _NOT_OF_EPHEMERAL: Final = (
-    "ports", "resources", "livenessProbe", "readinessProbe", "startupProbe", "lifecycle", "resizePolicy", "restartPolicy",
-    "restartPolicyRules",
+    "ports", "resources", "resizePolicy", "restartPolicy", "restartPolicyRules", "livenessProbe", "readinessProbe",
+    "startupProbe", "lifecycle",
 )  # fmt: skip
 _LONGEST_HOST: Final = 64
 _MOST_RULES: Final = 20
@@ -86,9 +93,9 @@ def pod_causes(document: Document, old: Document | None) -> Iterator[StatusCause
         yield from annotation_causes(annotations, spec, "metadata.annotations")
         yield from _update_causes(spec, old.get("spec") or {})
         return
+    yield from pod_spec_causes(spec, "spec", is_pod=True, pod_name=document["metadata"].get("name", ""))
     if spec.get("ephemeralContainers"):
         yield forbidden_field("spec.ephemeralContainers", "cannot be set on create")
-    yield from pod_spec_causes(spec, "spec", is_pod=True, pod_name=document["metadata"].get("name", ""))
     if spec.get("nodeName") and spec.get("schedulingGates"):
         yield forbidden_field("spec.nodeName", "cannot be set until all schedulingGates have been cleared")
     yield from agreement_causes(annotations, spec, "spec")
@@ -125,6 +132,9 @@ def _update_causes(spec: Document, before: Document) -> Iterator[StatusCause]:
     tolerations = [_untimed(item) for item in spec.get("tolerations") or ()]
     if any(_untimed(item) not in tolerations for item in before.get("tolerations") or ()):
         yield forbidden_field("spec.tolerations", _TOLERATION_TEXT)
+    else:  # once more (validateOnlyAddedTolerations)
+        for where, toleration in _indexed(spec, "spec", "tolerations"):
+            yield from toleration_causes(toleration, where)
     gates = [gate["name"] for gate in before.get("schedulingGates") or ()]
     for index, gate in enumerate(spec.get("schedulingGates") or ()):
         name = gate["name"]
@@ -161,7 +171,7 @@ def _untimed(toleration: Document) -> Document:
 
 
 def pod_spec_causes(spec: Document, path: str, *, is_pod: bool = False, pod_name: str = "") -> Iterator[StatusCause]:
-    """Yield what is wrong with a Pod's or a template's spec."""
+    """Yield what is wrong with a Pod's or a template's spec, in the order of ValidatePodSpec."""
     volumes: list[Document] = []
     for found in volumes_causes(spec.get("volumes") or (), f"{path}.volumes", pod_name):
         if isinstance(found, StatusCause):
@@ -169,36 +179,45 @@ def pod_spec_causes(spec: Document, path: str, *, is_pod: bool = False, pod_name
         else:
             volumes.append(found)
     mountable = {**spec, "volumes": volumes}
+    yield from pod_claim_causes(spec, path)
     if not spec.get("containers"):
         yield required(f"{path}.containers")
     running, initial = _indexed(spec, path, "containers"), _indexed(spec, path, "initContainers")
     added = _indexed(spec, path, "ephemeralContainers")
-    every = (*running, *initial, *added)
-    yield from _names(every)
+    seen: set[str] = set()
     for where, container in running:
         yield from _container_causes(container, where, mountable)
-        yield from _restart_causes(container, where, checks_rules=True)
+        yield from _name_causes(container, where, seen)
         yield from _lifecycle_causes(container, where, spec)
+        yield from _restart_causes(container, where, checks_rules=True)
     yield from _host_port_causes(running)
     for where, container in initial:
         yield from _container_causes(container, where, mountable)
-        yield from _init_causes(container, where, spec)
+        yield from _restart_causes(container, where, checks_rules=container.get("restartPolicy") is not None)
+        yield from _name_causes(container, where, seen)
         yield from _host_port_causes([(where, container)])
+        yield from _init_causes(container, where, spec)
     names = {container.get("name") for _, container in (*running, *initial)}
     for where, container in added:
         yield from _container_causes(container, where, mountable)
+        yield from _image_causes(container, where)
+        yield from _name_causes(container, where, seen)
         yield from _ephemeral_causes(container, where, names)
     yield from pod_resource_causes(spec, path)
-    yield from pod_claim_causes(spec, path)
     if spec.get("hostNetwork"):
         yield from _host_network_causes(running, is_pod=is_pod)
     yield from _policy_causes(spec, path)
     yield from labels_causes(spec.get("nodeSelector"), f"{path}.nodeSelector")
     yield from pod_security_causes(spec, path)
-    yield from placement_causes(spec, path)
+    yield from affinity_causes(spec, path)
+    yield from _dns_causes(spec.get("dnsConfig"), f"{path}.dnsConfig", is_needed=spec.get("dnsPolicy") == "None")
+    yield from _gate_causes(spec, path)
+    yield from spread_causes(spec, path)
+    yield from host_process_causes(spec, path)
     yield from _host_causes(spec, path)
-    yield from system_causes(spec, path)
     yield from overhead_causes(inner(spec, "overhead"), f"{path}.overhead")
+    yield from system_causes(spec, path)
+    yield from file_volume_causes(spec, path)
     if is_pod:
         yield from _only_pod_causes(spec, path)
     elif spec.get("ephemeralContainers"):
@@ -221,20 +240,12 @@ def _only_pod_causes(spec: Document, path: str) -> Iterator[StatusCause]:
 
 
 def _policy_causes(spec: Document, path: str) -> Iterator[StatusCause]:
-    policy, deadline = spec.get("restartPolicy"), spec.get("activeDeadlineSeconds")
+    policy = spec.get("restartPolicy")
     if not policy:
         yield required(f"{path}.restartPolicy")
     else:
         yield from choice_causes(policy, f"{path}.restartPolicy", _POLICIES)
-    dns = spec.get("dnsPolicy", "ClusterFirst")
-    yield from choice_causes(dns, f"{path}.dnsPolicy", ("ClusterFirstWithHostNet", "ClusterFirst", "Default", "None"))
-    if spec.get("preemptionPolicy") is not None:
-        yield from choice_causes(
-            spec["preemptionPolicy"], f"{path}.preemptionPolicy", ("PreemptLowerPriority", "Never")
-        )
-    if deadline is not None and not 1 <= deadline < 2**31:
-        yield invalid_value(f"{path}.activeDeadlineSeconds", deadline, "must be between 1 and 2147483647, inclusive")
-    yield from _dns_causes(spec.get("dnsConfig"), f"{path}.dnsConfig", is_needed=dns == "None")
+    yield from choice_causes(spec.get("dnsPolicy", "ClusterFirst"), f"{path}.dnsPolicy", _DNS_POLICIES)
 
 
 def _dns_causes(config: Document | None, path: str, *, is_needed: bool) -> Iterator[StatusCause]:
@@ -269,9 +280,18 @@ def _dns_causes(config: Document | None, path: str, *, is_needed: bool) -> Itera
             yield required(f"{path}.options[{index}]", "must not be empty")
 
 
+def _gate_causes(spec: Document, path: str) -> Iterator[StatusCause]:
+    for where, gate in _indexed(spec, path, "readinessGates"):
+        yield from qualified_name_causes(gate.get("conditionType", ""), f"{where}.conditionType")
+    seen: set[str] = set()
+    for where, gate in _indexed(spec, path, "schedulingGates"):
+        yield from qualified_name_causes(gate.get("name", ""), where)
+        if gate.get("name") in seen:
+            yield duplicate(where, gate["name"])
+        seen.add(gate.get("name", ""))
+
+
 def _host_causes(spec: Document, path: str) -> Iterator[StatusCause]:
-    if spec.get("serviceAccountName"):
-        yield from subdomain_causes(spec["serviceAccountName"], f"{path}.serviceAccountName")
     override, where = spec.get("hostnameOverride"), f"{path}.hostnameOverride"
     if override is not None:
         for name in ("setHostnameAsFQDN", "hostNetwork"):
@@ -280,49 +300,45 @@ def _host_causes(spec: Document, path: str) -> Iterator[StatusCause]:
         if len(override) > _LONGEST_HOST:
             yield too_long(where, _LONGEST_HOST)
         yield from subdomain_causes(override, where)
-    for name in ("nodeName", "priorityClassName", "runtimeClassName"):
-        if spec.get(name):
-            yield from subdomain_causes(spec[name], f"{path}.{name}")
+    yield from _name_field_causes(spec, path, ("serviceAccountName", "nodeName"))
+    deadline = spec.get("activeDeadlineSeconds")
+    if deadline is not None and not 1 <= deadline < 2**31:
+        yield invalid_value(f"{path}.activeDeadlineSeconds", deadline, "must be between 1 and 2147483647, inclusive")
     for name in ("hostname", "subdomain"):
         if spec.get(name):
             yield from label_causes(spec[name], f"{path}.{name}")
-    for index, toleration in enumerate(spec.get("tolerations") or ()):
-        yield from toleration_causes(toleration, f"{path}.tolerations[{index}]")
-    for index, alias in enumerate(spec.get("hostAliases") or ()):
-        where = f"{path}.hostAliases[{index}]"
+    for where, toleration in _indexed(spec, path, "tolerations"):
+        yield from toleration_causes(toleration, where)
+    for where, alias in _indexed(spec, path, "hostAliases"):
         yield from address_causes(str(alias.get("ip", "")), f"{where}.ip")
         for number, host in enumerate(alias.get("hostnames") or ()):
             yield from subdomain_causes(host, f"{where}.hostnames[{number}]")
-    for index, gate in enumerate(spec.get("readinessGates") or ()):
-        yield from qualified_name_causes(gate.get("conditionType", ""), f"{path}.readinessGates[{index}].conditionType")
-    seen: set[str] = set()
-    for index, gate in enumerate(spec.get("schedulingGates") or ()):
-        yield from qualified_name_causes(gate.get("name", ""), f"{path}.schedulingGates[{index}]")
-        if gate.get("name") in seen:
-            yield duplicate(f"{path}.schedulingGates[{index}]", gate["name"])
-        seen.add(gate.get("name", ""))
+    yield from _name_field_causes(spec, path, ("priorityClassName", "runtimeClassName"))
+    policy = spec.get("preemptionPolicy")
+    if policy is not None:
+        yield from choice_causes(policy, f"{path}.preemptionPolicy", ("PreemptLowerPriority", "Never"))
+
+
+def _name_field_causes(spec: Document, path: str, names: Iterable[str]) -> Iterator[StatusCause]:
+    for name in names:
+        if spec.get(name):
+            yield from subdomain_causes(spec[name], f"{path}.{name}")
 
 
 def _indexed(spec: Document, path: str, name: str) -> list[tuple[str, Document]]:
     return [(f"{path}.{name}[{index}]", container) for index, container in enumerate(spec.get(name) or ())]
 
 
-def _names(containers: Iterable[tuple[str, Document]]) -> Iterator[StatusCause]:
-    seen: set[str] = set()
-    for path, container in containers:
-        where, name = f"{path}.name", container.get("name") or ""
-        if not name:
-            yield required(where)
-            continue
-        yield from label_causes(name, where)
-        if name in seen:
-            yield duplicate(where, name)
-        seen.add(name)
+def _name_causes(container: Document, path: str, seen: set[str]) -> Iterator[StatusCause]:
+    """Every container of a Pod has a name of its own."""
+    name: str = container.get("name") or ""
+    if name in seen:
+        yield duplicate(f"{path}.name", name)
+    seen.add(name)
 
 
 def _ephemeral_causes(container: Document, path: str, names: set[Any]) -> Iterator[StatusCause]:
     """What is only for looking at a Pod serves nobody (validateEphemeralContainers)."""
-    yield from _image_causes(container, path)
     target = container.get("targetContainerName")
     if target and target not in names:
         yield StatusCause("FieldValueNotFound", f"Not found: {shown(target)}", f"{path}.targetContainerName")
@@ -343,7 +359,6 @@ def _image_causes(container: Document, path: str) -> Iterator[StatusCause]:
 
 def _init_causes(container: Document, path: str, spec: Document) -> Iterator[StatusCause]:
     """Hooks and probes are for init containers that stay."""
-    yield from _restart_causes(container, path, checks_rules=container.get("restartPolicy") is not None)
     if container.get("restartPolicy") == "Always":
         yield from _lifecycle_causes(container, path, spec)
         return
@@ -357,20 +372,24 @@ def _init_causes(container: Document, path: str, spec: Document) -> Iterator[Sta
 
 
 def _container_causes(container: Document, path: str, spec: Document) -> Iterator[StatusCause]:
-    image = container.get("image") or ""
-    if not image:
+    """What holds for containers of every sort, in the order of validateContainerCommon."""
+    if name := container.get("name"):
+        yield from label_causes(name, f"{path}.name")
+    else:
+        yield required(f"{path}.name")
+    if not container.get("image"):
         yield required(f"{path}.image")
-    yield from _resize_causes(container, path, spec)
-    policy = container.get("imagePullPolicy", "")
-    yield from choice_causes(policy, f"{path}.imagePullPolicy", ("Always", "IfNotPresent", "Never"))
     message_policy = container.get("terminationMessagePolicy", "File")
     yield from choice_causes(message_policy, f"{path}.terminationMessagePolicy", ("File", "FallbackToLogsOnError"))
     yield from _container_port_causes(container.get("ports") or (), f"{path}.ports")
-    yield from env_causes(container, path, spec)
+    yield from env_causes(container, path)
     yield from mount_causes(container, path, spec)
     yield from device_causes(container, path, spec)
+    policy = container.get("imagePullPolicy", "")
+    yield from choice_causes(policy, f"{path}.imagePullPolicy", ("Always", "IfNotPresent", "Never"))
     yield from claim_name_causes(container, path, spec)
     yield from container_resource_causes(container, path)
+    yield from _resize_causes(container, path, spec)
     yield from container_security_causes(
         container.get("securityContext") or {},
         f"{path}.securityContext",

@@ -5,7 +5,7 @@ Takes decoded bodies (and what mutating webhooks made of them) and hands them to
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from ctrlruntime.apiserver.registry.defaults import default
@@ -32,7 +32,8 @@ def read(resource: Resource, document: Document, options: WriteOptions) -> Docum
     judge_fields(resource, document, [] if options.is_apply else unknown, options)
     if resource.deprecation_warning:
         options.warnings.append(resource.deprecation_warning)
-    options.warnings.extend(drop_repeated_owners(fitted["metadata"], is_patch=options.is_patch))
+    if not options.is_patch:
+        options.warnings.extend(drop_repeated_owners(fitted["metadata"]))
     if not resource.is_custom:
         default(resource.group, resource.kind, fitted)
     return fitted
@@ -48,6 +49,12 @@ def set_namespace(resource: Resource, metadata: Document, namespace: str) -> Non
     metadata["namespace"] = namespace
 
 
+def check_named(document: Document, name: str) -> None:
+    """Raises: BadRequest when the body has no name."""
+    if not (document.get("metadata") or {}).get("name"):
+        raise BadRequest(f"the name of the object ({name} based on URL) was undeterminable: name must be provided")
+
+
 def check_name(document: Document, name: str) -> None:
     """Raises: BadRequest when the body names another object than the request."""
     metadata = document.get("metadata") or {}
@@ -58,9 +65,11 @@ def check_name(document: Document, name: str) -> None:
 
 def judge_fields(resource: Resource, document: Document, unknown: list[str], options: WriteOptions) -> None:
     """Refuse unknown and repeated fields or warn about them, as the client asked."""
-    problems = [*options.duplicates, *(f'unknown field "{path}"' for path in unknown)]
-    if len(problems) > 1 and not resource.is_custom:
-        problems = _in_order(problems, document, is_patched=options.is_patch)
+    found = [f'unknown field "{path}"' for path in unknown]
+    if options.is_patch:  # what the patch itself repeats comes first
+        problems = [*options.duplicates, *_in_order(resource, found, document, options)]
+    else:
+        problems = _in_order(resource, [*options.duplicates, *found], document, options)
     if problems:
         if options.field_validation == "Strict":
             raise undecodable(resource.kind, resource.version, f"strict decoding error: {', '.join(problems)}")
@@ -68,13 +77,15 @@ def judge_fields(resource: Resource, document: Document, unknown: list[str], opt
             options.warnings.extend(problems)
 
 
-def _in_order(problems: list[str], document: Document, *, is_patched: bool) -> list[str]:
+def _in_order(resource: Resource, problems: list[str], document: Document, options: WriteOptions) -> list[str]:
     """Return what was found wrong in the order in which upstream's decoder meets it: that of the body.
 
-    The result of a patch is read from a map, in the order of its keys.
+    That of a custom resource is looked at elsewhere, and has an order of its own.
     """
-    order: Callable[[Iterable[Any]], Iterable[Any]] = sorted if is_patched else iter
-    places = {path: index for index, path in enumerate(_paths(document, "", order))}
+    if len(problems) < 2 or resource.is_custom:
+        return problems
+    read_as = document if options.order is None else options.order(document)
+    places = {path: index for index, path in enumerate(_paths(read_as, ""))}
 
     def place(problem: str) -> int:
         return (
@@ -84,12 +95,12 @@ def _in_order(problems: list[str], document: Document, *, is_patched: bool) -> l
     return sorted(problems, key=place)
 
 
-def _paths(node: Any, path: str, order: Callable[[Iterable[Any]], Iterable[Any]]) -> Iterator[str]:
+def _paths(node: Any, path: str) -> Iterator[str]:
     if isinstance(node, dict):
-        for key in order(node):
+        for key, value in node.items():
             inner = f"{path}.{key}" if path else key
             yield inner
-            yield from _paths(node[key], inner, order)
+            yield from _paths(value, inner)
     elif isinstance(node, list):
         for index, value in enumerate(node):
-            yield from _paths(value, f"{path}[{index}]", order)
+            yield from _paths(value, f"{path}[{index}]")

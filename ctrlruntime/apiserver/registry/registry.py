@@ -20,6 +20,7 @@ from ctrlruntime.apiserver.registry.device_permissions import DevicePermissions
 from ctrlruntime.apiserver.registry.device_rules import CLAIM_TEMPLATES, CLAIMS
 from ctrlruntime.apiserver.registry.extensions import WriteExtensions
 from ctrlruntime.apiserver.registry.resources import Resource, built_in
+from ctrlruntime.apiserver.registry.scales import scale_of, write_scale
 from ctrlruntime.apiserver.registry.services import ServiceAddresses
 from ctrlruntime.apiserver.registry.writer import Writer
 from ctrlruntime.apiserver.registry.writes import DeleteOptions, WriteOptions, Written
@@ -155,8 +156,11 @@ class Registry:
         found = self._canonical.get((group, resource))
         if found is None:
             return []
-        table = self.store.table(*found.stored_as)
-        records = (table.records[key] for key in table.keys(namespace))
+        if found.computed is not None:
+            records = iter(found.computed.records(namespace, []))
+        else:
+            table = self.store.table(*found.stored_as)
+            records = (table.records[key] for key in table.keys(namespace))
         if labels:
             wanted = labels.items()
             return [found.tree(record) for record in records if record.labels and wanted <= record.labels.items()]
@@ -195,6 +199,27 @@ class Registry:
                 yield await queue.take()
         finally:
             self.extensions.on_change.remove(listener)
+
+    def plural_of(self, group: str, kind: str) -> str | None:
+        return next((key[1] for key, one in self._canonical.items() if (key[0], one.kind) == (group, kind)), None)
+
+    def scale(self, group: str, resource: str, namespace: str, name: str) -> Document:
+        found = self._scaled(group, resource)
+        return scale_of(found, found.tree(self.record(found, namespace, name)))
+
+    async def set_scale(self, group: str, resource: str, namespace: str, name: str, replicas: int) -> None:
+        def change(scale: Document) -> Document:
+            return {**scale, "spec": {**scale["spec"], "replicas": replicas}}
+
+        found = self._scaled(group, resource)
+        fields, options = self.extensions.fields, self._options()
+        await write_scale(self.writer, fields, found, namespace, name, change, options)
+
+    def _scaled(self, group: str, resource: str) -> Resource:
+        found = self.canonical(group, resource)
+        if "scale" not in found.subresources:
+            raise failures.no_such_resource()
+        return found
 
     async def create(self, group: str, resource: str, namespace: str, document: Document) -> Document:
         found = self.canonical(group, resource)

@@ -10,7 +10,7 @@ import gzip
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 from ctrlruntime.apiserver.encoding import cut_metadata, decode
 from ctrlruntime.apiserver.go_values import GO_TYPES, go_text
@@ -21,7 +21,7 @@ from ctrlruntime.data import open_data
 from ctrlruntime.errors import StatusCause
 from ctrlruntime.field_errors import invalid_value
 from ctrlruntime.schema import Misfit, Structural, Typed, messages
-from ctrlruntime.schema.trees import Document, copy_tree, encode, encode_sorted
+from ctrlruntime.schema.trees import Document, copy_tree, encode, encode_sorted, settled
 from ctrlruntime.schema.typed import object_meta, typed
 from ctrlruntime.schema.undecodable import undecodable
 
@@ -100,6 +100,21 @@ def _count_at(document: Document, path: str) -> int:
     return value
 
 
+class Computed(Protocol):
+    """Where the objects of a kind come from that is not stored. What is odd about them is added to the warnings."""
+
+    @property
+    def schema(self) -> Document:
+        """The OpenAPI schema of the kind."""
+        ...
+
+    def records(self, namespace: str, warnings: list[str]) -> Iterable[Record]: ...
+
+    def record(self, namespace: str, name: str, warnings: list[str]) -> Record:
+        """Raises: NotFound."""
+        ...
+
+
 @dataclass(eq=False)
 class Resource:
     """A kind in one served version. `stored_as` names the table; several versions (and `events`' two groups) share one."""
@@ -128,6 +143,8 @@ class Resource:
     to_canonical: Converter | None = None
     conversion: WebhookConversion | None = None
     """Who converts between the versions of a custom resource; None: only the apiVersion changes."""
+    computed: Computed | None = None
+    """What makes the objects when they are read; None: they are stored."""
 
     def __post_init__(self) -> None:
         self.list_kind = self.list_kind or f"{self.kind}List"
@@ -165,12 +182,14 @@ class Resource:
         try:
             return head | shape.read(body, "", unknown)
         except Misfit as misfit:
-            raise undecodable(self.kind, self.version, str(misfit), applied=misfit.applied) from None
+            raise undecodable(
+                self.kind, self.version, str(misfit), applied=misfit.first.applied, converted=str(misfit.first)
+            ) from None
 
     def _fit_custom(self, document: Document, unknown: list[str], *, keeps_nulls: bool) -> Document:
         metadata = document.get("metadata")
         try:
-            document["metadata"] = object_meta().read(metadata if metadata is not None else {}, "metadata", unknown)
+            document["metadata"] = _read_metadata(metadata if metadata is not None else {}, unknown)
         except Misfit as misfit:
             # Upstream decodes the metadata of custom resources by itself: paths begin there.
             text = (
@@ -368,3 +387,14 @@ def _from_discovery(group: str, version: str, entry: Mapping[str, Any]) -> Resou
     if conversion is not None:
         resource.stored_as, resource.to_canonical, resource.from_canonical = conversion
     return resource
+
+
+def _read_metadata(metadata: Any, unknown: list[str]) -> Document:
+    """Return the metadata of a custom resource; upstream writes it as JSON again to read it, which makes 1 of 1.0."""
+    try:
+        return object_meta().read(metadata, "metadata", unknown)
+    except Misfit:
+        if type(metadata) is not dict:
+            raise
+        unknown.clear()
+        return object_meta().read(settled(metadata), "metadata", unknown)

@@ -50,6 +50,7 @@ def restore(registry: Registry, stored: Iterable[Stored], revision: int) -> int:
         by_table[one.group, one.plural].append(one)
     # Above every earlier version: a watch that resumes from one finds it too old, and lists.
     registry.store.revision = max(registry.store.revision, revision) + 1
+    registry.store.forget_history()
     changed_at = _restore_definitions(registry, by_table.pop(DEFINITIONS, []))
     for name, objects in by_table.items():
         _place(registry, name, objects, changed_at.get(name, 0))

@@ -188,7 +188,7 @@ def _drop_by_type(spec: Document, before: Document) -> None:
     for has, names in (
         (_needs_health_port, ("healthCheckNodePort",)),
         (_is_balanced, ("allocateLoadBalancerNodePorts", "loadBalancerClass")),
-        (_is_exposed, ("externalTrafficPolicy",)),
+        (is_exposed, ("externalTrafficPolicy",)),
     ):
         for name in names:
             if has(before) and not has(spec) and spec.get(name) == before.get(name):
@@ -208,8 +208,10 @@ def _is_balanced(spec: Document) -> bool:
     return spec.get("type") == "LoadBalancer"
 
 
-def _is_exposed(spec: Document) -> bool:
-    return spec.get("type") in {"NodePort", "LoadBalancer"} or bool(spec.get("externalIPs"))
+def is_exposed(spec: Document) -> bool:
+    """Tell whether clients outside the cluster reach a Service (ExternallyAccessible in pkg/api/service/util.go)."""
+    kind = spec.get("type")
+    return kind in {"NodePort", "LoadBalancer"} or (kind == "ClusterIP" and bool(spec.get("externalIPs")))
 
 
 class _Holding(NamedTuple):

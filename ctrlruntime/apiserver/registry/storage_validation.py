@@ -242,8 +242,9 @@ def _capacity_causes(spec: Document, path: str) -> Iterator[StatusCause]:
         yield not_supported(path, spec.get("capacity"), ("storage",))
     for name, amount in capacity.items():
         where = f"{path}[{name}]"
-        if parse(amount) < 0:
-            yield invalid_value(where, math.floor(parse(amount)), "must be a valid resource quantity")
+        value = math.floor(parse(amount))
+        if -(2**63) <= value < 0:  # to upstream what 64 bits do not hold is 0 (Value in quantity.go)
+            yield invalid_value(where, value, "must be a valid resource quantity")
         if parse(amount) <= 0:
             yield invalid_value(where, amount, "must be greater than zero")
 

@@ -24,14 +24,14 @@ from ctrlruntime.apiserver.registry.preparation import (
     prepare_update,
     restore_defaults,
 )
-from ctrlruntime.apiserver.registry.reading import check_name, read, set_namespace
+from ctrlruntime.apiserver.registry.reading import check_name, check_named, read, set_namespace
 from ctrlruntime.apiserver.registry.records import Records, record_of
 from ctrlruntime.apiserver.registry.resources import Resource
 from ctrlruntime.apiserver.registry.services import SERVICES
 from ctrlruntime.apiserver.registry.strategies import strategy_of
 from ctrlruntime.apiserver.registry.writes import Edit, Pending, SubresourceView, WriteOptions, Written
 from ctrlruntime.apiserver.storage import Key, Record, Table
-from ctrlruntime.schema.metadata import identity_causes
+from ctrlruntime.schema.metadata import drop_repeated_owners, identity_causes
 from ctrlruntime.schema.trees import Document, is_same, settle_numbers
 
 
@@ -59,9 +59,11 @@ class Update:
         edited = edit(resource.tree(record))
         document = edited if options.is_stored else read(resource, edited, options)
         metadata: Document = document["metadata"]
+        set_namespace(resource, metadata, namespace)
+        if options.is_patch:
+            check_named(document, name)
         check_name(document, name)
         metadata["name"] = name
-        set_namespace(resource, metadata, namespace)
         old = resource.tree(record)
         if metadata.get("uid") and metadata["uid"] != record.uid and not options.is_patch:
             raise precondition_failed(resource, record.key, metadata["uid"], record.uid, dry_run=options.dry_run)
@@ -76,7 +78,9 @@ class Update:
         """Put back what this write may not change, set what only the server sets, validate. Raises: as `begin`."""
         resource, document, old = pending.resource, pending.document, pending.old
         assert old is not None
-        if not pending.options.is_patch:
+        if pending.options.is_patch:
+            pending.options.warnings.extend(drop_repeated_owners(document["metadata"], is_patch=True))
+        else:
             self._keep_times(pending)
         self._extensions.confirm(pending)
         _check_version(pending)
@@ -140,7 +144,7 @@ class Update:
 
     def _keep_times(self, pending: Pending) -> None:
         """A write that changes nothing leaves the times of owners; kube-apiserver looks before admission at a patch, else after it."""
-        if pending.view is None and pending.old is not None:
+        if pending.old is not None:
             self._extensions.keep_times(pending.document, pending.old)
 
 
@@ -153,6 +157,8 @@ def document_to_create(
     if subresource or not (upserts or options.creates):
         raise failures.not_found(resource.plural, resource.group, name)
     document = edit(None)
+    if options.is_patch:
+        check_named(document, name)
     check_name(document, name)
     document.setdefault("metadata", {})["name"] = name
     if upserts:

@@ -50,7 +50,6 @@ _NEEDED: Final[Mapping[str, Sequence[str]]] = {
     "photonPersistentDisk": ("pdID",),
     "portworxVolume": ("volumeID",),
     "rbd": ("monitors", "image"),
-    "quobyte": ("volume",),
     "scaleIO": ("gateway", "system", "volumeName"),
     "secret": ("secretName",),
     "storageos": ("volumeName",),
@@ -81,7 +80,7 @@ def source_causes(kind: str, source: Document, path: str) -> Iterator[StatusCaus
     if missing and kind == "hostPath":  # of nothing else is more said then
         return
     for field, rule in _FIELDS.get(kind, {}).items():
-        if source.get(field) not in (None, ""):
+        if source.get(field) is not None and (source[field] != "" or field == "initiatorName"):  # a pointer
             yield from rule(source[field], f"{path}.{field}")
     if kind in _WHOLE:
         yield from _WHOLE[kind](source, path)
@@ -179,6 +178,8 @@ def _quobyte_causes(source: Document, path: str) -> Iterator[StatusCause]:
         for pair in registry.split(","):
             if not re.fullmatch(r"(\[[^\[\]]*\]|[^:\[\]]*):[^:\[\]]*", pair):
                 yield invalid_value(f"{path}.registry", registry, _HOSTS)
+    if not source.get("volume"):
+        yield required(f"{path}.volume")
 
 
 def _flocker_causes(source: Document, path: str) -> Iterator[StatusCause]:

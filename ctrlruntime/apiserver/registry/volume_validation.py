@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from ctrlruntime.apiserver.registry.claim_validation import claim_spec_causes
-from ctrlruntime.apiserver.registry.trees import items
+from ctrlruntime.apiserver.registry.trees import all_containers, items
 from ctrlruntime.apiserver.registry.volume_sources import needs, source_causes
 from ctrlruntime.errors import StatusCause
 from ctrlruntime.field_errors import duplicate, forbidden_field, invalid_value, not_supported, required, shown
@@ -279,15 +279,17 @@ def device_causes(container: Document, path: str, spec: Document) -> Iterator[St
     for index, device in enumerate(items(container, "volumeDevices")):
         where, name, target = f"{path}.volumeDevices[{index}]", device.get("name") or "", device.get("devicePath") or ""
         volume = volumes.get(name)
-        yield from needs(device, where, "name", "devicePath")
+        yield from needs(device, where, "name")
+        if name and ("name", name) in seen:
+            yield invalid_value(f"{where}.name", name, "must be unique")
         if volume is None:
             yield StatusCause("FieldValueNotFound", f"Not found: {shown(name)}", f"{where}.name")
         elif volume.get("persistentVolumeClaim") is None and volume.get("ephemeral") is None:
             text = "can only use volume source type of PersistentVolumeClaim or Ephemeral for block mode"
             yield invalid_value(f"{where}.name", name, text)
-        for field, value in (("name", name), ("devicePath", target)):
-            if value and (field, value) in seen:
-                yield invalid_value(f"{where}.{field}", value, "must be unique")
+        yield from needs(device, where, "devicePath")
+        if target and ("devicePath", target) in seen:
+            yield invalid_value(f"{where}.devicePath", target, "must be unique")
         if ".." in target.split("/"):
             yield invalid_value(f"{where}.devicePath", target, "can not contain backsteps ('..')")
         else:
@@ -299,7 +301,7 @@ def device_causes(container: Document, path: str, spec: Document) -> Iterator[St
             yield invalid_value(f"{where}.devicePath", target, "must not already exist as a path in volumeMounts")
 
 
-def env_causes(container: Document, path: str, spec: Document) -> Iterator[StatusCause]:
+def env_causes(container: Document, path: str) -> Iterator[StatusCause]:
     """The environment of a container."""
     for index, variable in enumerate(container.get("env") or ()):
         where, name = f"{path}.env[{index}]", str(variable.get("name", ""))
@@ -307,7 +309,7 @@ def env_causes(container: Document, path: str, spec: Document) -> Iterator[Statu
             yield required(f"{where}.name")
         yield from _variable_name_causes(name, f"{where}.name")
         if variable.get("valueFrom") is not None:
-            yield from _env_source_causes(variable, f"{where}.valueFrom", spec)
+            yield from _env_source_causes(variable, f"{where}.valueFrom")
     for index, source in enumerate(container.get("envFrom") or ()):
         yield from _variable_name_causes(source.get("prefix", ""), f"{path}.envFrom[{index}].prefix")
         for kind in ("configMapRef", "secretRef"):
@@ -328,7 +330,7 @@ def _variable_name_causes(name: str, path: str) -> Iterator[StatusCause]:
         yield invalid_value(path, name, text)
 
 
-def _env_source_causes(variable: Document, path: str, spec: Document) -> Iterator[StatusCause]:
+def _env_source_causes(variable: Document, path: str) -> Iterator[StatusCause]:
     source = variable["valueFrom"]
     for kind in ("configMapKeyRef", "secretKeyRef"):
         if source.get(kind) is not None:
@@ -339,7 +341,7 @@ def _env_source_causes(variable: Document, path: str, spec: Document) -> Iterato
     if source.get("resourceFieldRef") is not None:
         yield from _amount_causes(source["resourceFieldRef"], f"{path}.resourceFieldRef", is_file=False)
     if source.get("fileKeyRef") is not None:
-        yield from _file_key_causes(source["fileKeyRef"], f"{path}.fileKeyRef", spec)
+        yield from _file_key_causes(source["fileKeyRef"], f"{path}.fileKeyRef")
     if source.get("fieldRef") is not None:
         yield from field_causes(source["fieldRef"], f"{path}.fieldRef", _ENV_FIELDS)
     if not source:
@@ -372,18 +374,30 @@ def field_causes(ref: Document, path: str, supported: Sequence[str]) -> Iterator
         yield invalid_value(f"{path}.fieldPath", field, f"error converting fieldPath: {why}")
 
 
-def _file_key_causes(ref: Document, path: str, spec: Document) -> Iterator[StatusCause]:
-    """A variable in a file, of a volume that begins empty (validateFileKeySelector and validateFileKeyRefVolumes)."""
-    name, key = ref.get("volumeName", ""), ref.get("key", "")
-    yield from needs(ref, path, "key", "volumeName", "path")
-    yield from _variable_name_causes(key, f"{path}.key")
-    yield from label_causes(name, f"{path}.volumeName") if name else ()
+def _file_key_causes(ref: Document, path: str) -> Iterator[StatusCause]:
+    """A variable in a file of a volume (validateFileKeySelector)."""
+    yield from needs(ref, path, "key")
+    yield from _variable_name_causes(ref.get("key", ""), f"{path}.key")
+    yield from needs(ref, path, "volumeName")
+    if name := ref.get("volumeName"):
+        yield from label_causes(name, f"{path}.volumeName")
+    yield from needs(ref, path, "path")
     yield from no_dots_causes(ref.get("path", ""), f"{path}.path")
-    volume = {one.get("name"): one for one in items(spec, "volumes")}.get(name)
-    if volume is None:
-        yield StatusCause("FieldValueNotFound", f"Not found: {shown(name)}", f"{path}.volumeName")
-    elif volume.get("emptyDir") is None:
-        yield invalid_value(f"{path}.volumeName", name, "referenced volume must be of type emptyDir")
+
+
+def file_volume_causes(spec: Document, path: str) -> Iterator[StatusCause]:
+    """The volumes of such files begin empty (validateFileKeyRefVolumes)."""
+    volumes = {one.get("name", ""): one for one in items(spec, "volumes")}
+    for where, container in all_containers(spec, path):
+        for index, variable in enumerate(items(container, "env")):
+            ref = (variable.get("valueFrom") or {}).get("fileKeyRef")
+            if ref is None:
+                continue
+            place, name = f"{where}.env[{index}].valueFrom.fileKeyRef.volumeName", ref.get("volumeName", "")
+            if name not in volumes:
+                yield StatusCause("FieldValueNotFound", f"Not found: {shown(name)}", place)
+            elif volumes[name].get("emptyDir") is None:
+                yield invalid_value(place, name, "referenced volume must be of type emptyDir")
 
 
 def _amount_causes(ref: Document, path: str, *, is_file: bool) -> Iterator[StatusCause]:

@@ -34,6 +34,8 @@ class WriteOptions:
     """The edit returns what is stored, with another status: it need not be read again as a body is."""
     duplicates: list[str] = field(default_factory=list[str])
     warnings: list[str] = field(default_factory=list[str])
+    order: Callable[[Document], Document] | None = None
+    """Gives a document the order in which the fields of a patch's result are read; without it they are read in their own."""
     is_patch: bool = False
     is_apply: bool = False
     """The edit has set managedFields by itself."""

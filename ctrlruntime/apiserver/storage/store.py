@@ -35,6 +35,9 @@ class Store:
 
     def __init__(self, *, history: int = 10_000, now: Callable[[], float] = time.time) -> None:
         self.revision = int(now() * 1000)
+        self._oldest = self.revision
+        """Before it nothing can be read, of tables that were never dropped."""
+        self._dropped: dict[tuple[str, str], int] = {}
         self._history = history
         self._tables: dict[tuple[str, str], Table] = {}
         self._waiting: list[tuple[int, asyncio.Future[None]]] = []
@@ -45,7 +48,8 @@ class Store:
         """Return the table of a resource, made on first use."""
         table = self._tables.get((group, plural))
         if table is None:
-            table = Table(group, plural, history=self._history, revision=self.revision)
+            known = max(self._oldest, self._dropped.get((group, plural), 0))  # from there on it had nothing
+            table = Table(group, plural, history=self._history, revision=known)
             self._tables[group, plural] = table
         return table
 
@@ -56,6 +60,7 @@ class Store:
         """Forget a resource and end its watches."""
         table.close_subscriptions()
         self._tables.pop((table.group, table.plural), None)
+        self._dropped[table.group, table.plural] = self.revision
 
     def next_revision(self) -> int:
         self.revision += 1
@@ -71,6 +76,7 @@ class Store:
             self._wake()
 
     def forget_history(self) -> None:
+        self._oldest = self.revision
         for table in self._tables.values():
             table.forget_history(self.revision)
 

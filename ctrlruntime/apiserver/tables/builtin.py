@@ -15,6 +15,7 @@ from typing import Any, Final, TypeAlias
 
 from ctrlruntime.apiserver.tables import printers
 from ctrlruntime.apiserver.tables.durations import age
+from ctrlruntime.apiserver.tables.metrics import MEASURED, node_usage, pod_usage
 from ctrlruntime.data import open_data
 from ctrlruntime.jsonpath import JSONPathError, find, parse
 from ctrlruntime.schema.trees import Document
@@ -51,6 +52,8 @@ _PRINTERS: Final[Mapping[tuple[str, str], _Printer]] = {
     ("batch", "jobs"): printers.job,
     ("discovery.k8s.io", "endpointslices"): printers.endpoint_slice,
     ("events.k8s.io", "events"): printers.event,
+    ("metrics.k8s.io", "nodes"): node_usage,
+    ("metrics.k8s.io", "pods"): pod_usage,
     ("networking.k8s.io", "ingresses"): printers.ingress,
     ("networking.k8s.io", "ipaddresses"): printers.ip_address,
     ("networking.k8s.io", "networkpolicies"): printers.network_policy,
@@ -188,7 +191,8 @@ def _simple(group: str, resource: str, column: Document, document: Document, now
 @cache
 def _columns(group: str, version: str, resource: str) -> list[Document]:
     key = f"{group}/{version}/{resource}" if group else f"{version}/{resource}"
-    return [{"description": "", **column} for column in _recorded().get(key, _NAME_AND_AGE)]
+    found = MEASURED.get(key) or _recorded().get(key, _NAME_AND_AGE)
+    return [{"description": "", **column} for column in found]
 
 
 @cache

@@ -110,7 +110,7 @@ def _rule(value: Any) -> Iterator[tuple[str, str]]:
     if missing:
         return
     from ctrlruntime.cel import CompileError
-    from ctrlruntime.cel.syntax import parse  # types are not checked: OLM's functions and variables are its own
+    from ctrlruntime.cel.parser import parse  # types are not checked: OLM's functions and variables are its own
 
     try:
         parse(value["rule"])
