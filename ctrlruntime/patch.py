@@ -236,13 +236,16 @@ def _index(items: list[Any], key: str) -> int | None:
 
 
 _INTEGER = re.compile(r"[+-]?[0-9]+", re.ASCII)
+_INDEX = re.compile(r"([+-]?)0*([0-9]{1,19})", re.ASCII)
+"""A number that 64 bits may hold: Python refuses to read one of thousands of digits."""
 
 
 def _place(key: str, size: int) -> int | None:
     """Return the place that an index names among so many; a negative one counts from the end."""
-    if not _INTEGER.fullmatch(key):
+    match = _INDEX.fullmatch(key)
+    if match is None:
         return None
-    index = int(key)
+    index = int(match[1] + match[2])
     if index < 0:
         index += size
     return index if 0 <= index < size else None

@@ -198,6 +198,7 @@ class Graph:
         self.steps: dict[str, Step] = {}
         self.last: dict[int, str] = {}
         """The rule that is over in a state."""
+        self._next_kinds: dict[int, frozenset[str]] = {}
         self.after: dict[str, list[int]] = {name: [] for name in RULES}
         """The states after each use of a rule."""
         for name, part in RULES.items():
@@ -244,7 +245,10 @@ class Graph:
 
     def next_kinds(self, state: int) -> frozenset[str]:
         """Return what may come in a state of a rule; `BACK` if the rule may be over."""
-        return frozenset(self._look(state, None, set(), frozenset()))
+        found = self._next_kinds.get(state)
+        if found is None:
+            found = self._next_kinds[state] = frozenset(self._look(state, None, set(), frozenset()))
+        return found
 
     def _look(self, state: int, stack: Stack, seen: set[tuple[int, Stack]], inside: frozenset[str]) -> Iterator[str]:
         if (state, stack) in seen:

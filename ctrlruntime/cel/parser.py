@@ -14,11 +14,22 @@ from typing import Final
 
 from ctrlruntime.cel.failures import CompileError, Issue
 from ctrlruntime.cel.syntax import Call, Entry, Identifier, ListLiteral, Literal, MapLiteral, Node, Select, Source
-from ctrlruntime.cel.tokens import BYTES, END, FLOAT, INT, NAME, QUOTED_NAME, SPACE, STRING, UINT, Token, read_tokens
+from ctrlruntime.cel.tokens import (
+    BYTES,
+    DEEPEST,
+    END,
+    FLOAT,
+    INT,
+    NAME,
+    QUOTED_NAME,
+    SPACE,
+    STRING,
+    UINT,
+    Token,
+    read_tokens,
+)
 from ctrlruntime.cel.values import UInt
 
-DEEPEST: Final = 250
-"""Levels of an expression, as in cel-go: of brackets, and of operators below each other."""
 _LONGEST: Final = 100_000
 _FRAMES: Final = 12
 """Calls of Python for each level, in whatever goes through the tree."""
@@ -469,4 +480,4 @@ _LITERALS: Final[Mapping[str, Callable[[str], str | bytes | int | float | UInt]]
 }  # fmt: skip
 
 
-__all__ = ["DEEPEST", "parse", "read"]
+__all__ = ["parse", "read"]

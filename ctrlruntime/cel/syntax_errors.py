@@ -8,16 +8,15 @@ One thing is not: cel-go also looks for errors of meaning, such as reserved name
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from ctrlruntime.cel.failures import Issue
 from ctrlruntime.cel.grammar import BACK, Choice, Graph, Level, Many, Maybe, Rule, Stack, Step, Take, graph_of_grammar
 from ctrlruntime.cel.syntax import Source
-from ctrlruntime.cel.tokens import END, KINDS, NAME, SPACE, SYMBOLS, BadText, Token
+from ctrlruntime.cel.tokens import DEEPEST, END, KINDS, NAME, SPACE, SYMBOLS, BadText, Token
 
-_DEEPEST: Final = 250
 _MOST_ERRORS: Final = 100
 _MOST_RECOVERIES: Final = 30
 _MOST_SKIPPED: Final = 256
@@ -36,60 +35,106 @@ class _Config(NamedTuple):
     """It has left the rule in which the choice is."""
 
 
+class _Outlook:
+    """The configurations after some tokens, what they decide, and those after one token more.
+
+    Outlooks that do not depend on what follows the rule here are kept for all expressions, as ANTLR keeps the states of its DFA.
+    """
+
+    __slots__ = ("after", "choice", "configs", "is_ambiguous", "over")
+
+    def __init__(self, graph: Graph, configs: Collection[_Config], *, is_full: bool) -> None:
+        self.configs = configs
+        self.after: dict[str, _Outlook | None] = {}
+        choices = {config.choice for config in configs}
+        self.is_ambiguous = len(choices) > 1 and _is_ambiguous(configs, is_full=is_full)
+        self.choice = min(choices) if len(choices) == 1 or (is_full and self.is_ambiguous) else None
+        over = [
+            config.choice
+            for config in configs
+            if config.is_out or (config.state in graph.last and config.stack is None)
+        ]
+        self.over = min(over, default=-1)
+        """The choice that has left the rule of the choice: it is taken where no token is allowed."""
+
+
+def _is_ambiguous(configs: Iterable[_Config], *, is_full: bool) -> bool:
+    places: dict[tuple[int, Stack], set[int]] = {}
+    states: dict[int, set[int]] = {}
+    for config in configs:
+        places.setdefault((config.state, config.stack), set()).add(config.choice)
+        states.setdefault(config.state, set()).add(config.choice)
+    if is_full:
+        return len({min(choices) for choices in places.values()}) == 1
+    return any(len(choices) > 1 for choices in places.values()) and all(len(choices) > 1 for choices in states.values())
+
+
+_KEPT: Final = 5_000
+_outlooks: Final[dict[object, _Outlook]] = {}
+"""By where a choice begins, or by the configurations."""
+
+
 class _Prediction:
     """Which choice the tokens allow: first whatever follows the rule anywhere, then, if that does not decide, what follows it here."""
 
-    def __init__(self, graph: Graph, kinds: Sequence[str], precedence: int, *, has_levels: bool) -> None:
+    def __init__(self, graph: Graph, kinds: Sequence[str], at: int, precedence: int, *, has_levels: bool) -> None:
         self._has_levels = has_levels
         self._graph = graph
         self._kinds = kinds
+        self._at = at
         self._precedence = precedence
 
     def choose(self, targets: Sequence[int], stack: Stack) -> tuple[int, int]:
-        """Return the choice, or -1 and the number of the token that no choice allows."""
-        return self._run(targets, None, is_full=False) or self._run(targets, stack, is_full=True) or (0, 0)
+        """Return the choice, or -1, and the place of the last token that was looked at."""
+        key = (tuple(targets), self._precedence, self._has_levels)
+        if key not in _outlooks:
+            if len(_outlooks) > _KEPT:
+                _outlooks.clear()
+            _outlooks[key] = self._begin(targets, None, is_full=False)
+        found = self._run(_outlooks[key], is_full=False)
+        return found or self._run(self._begin(targets, stack, is_full=True), is_full=True) or (0, 0)
 
-    def _run(self, targets: Sequence[int], stack: Stack, *, is_full: bool) -> tuple[int, int] | None:
-        """As `choose`; None if the choices differ only in what follows the rule here."""
+    def _begin(self, targets: Sequence[int], stack: Stack, *, is_full: bool) -> _Outlook:
         starts = [_Config(choice, target, stack) for choice, target in enumerate(targets)]
         configs = self._close(starts, is_full=is_full, is_start=True)
         if self._has_levels and not is_full:  # an operator belongs to the innermost loop that may take it
             taken = {(config.state, config.stack) for config in configs if not config.choice}
             configs = [config for config in configs if not config.choice or (config.state, config.stack) not in taken]
-        for index, kind in enumerate(self._kinds):
-            moved = [
-                config._replace(state=edge.target)
-                for config in configs
-                for edge in self._graph.edges[config.state]
-                if kind in edge.kinds
-            ]
-            reached = self._close(moved, is_full=is_full)
-            if not reached:
-                over = [
-                    config.choice
-                    for config in configs
-                    if config.is_out or (config.state in self._graph.last and config.stack is None)
-                ]
-                return (min(over), index) if over else (-1, index)
-            configs = reached
-            choices = {config.choice for config in configs}
-            if len(choices) == 1:
-                return choices.pop(), index
-            if self._is_ambiguous(configs, is_full=is_full):
-                return (min(choices), index) if is_full else None
-        return min(config.choice for config in configs), len(self._kinds)
+        return _Outlook(self._graph, configs, is_full=is_full)
 
-    def _is_ambiguous(self, configs: Iterable[_Config], *, is_full: bool) -> bool:
-        places: dict[tuple[int, Stack], set[int]] = {}
-        states: dict[int, set[int]] = {}
-        for config in configs:
-            places.setdefault((config.state, config.stack), set()).add(config.choice)
-            states.setdefault(config.state, set()).add(config.choice)
+    def _run(self, outlook: _Outlook, *, is_full: bool) -> tuple[int, int] | None:
+        """As `choose`; None if the choices differ only in what follows the rule here."""
+        for index in range(self._at, len(self._kinds)):
+            kind = self._kinds[index]
+            if kind not in outlook.after:
+                outlook.after[kind] = self._move(outlook, kind, is_full=is_full)
+            after = outlook.after[kind]
+            if after is None:
+                return outlook.over, index
+            outlook = after
+            if outlook.choice is not None:
+                return outlook.choice, index
+            if outlook.is_ambiguous:
+                return None
+        return min(config.choice for config in outlook.configs), len(self._kinds)
+
+    def _move(self, outlook: _Outlook, kind: str, *, is_full: bool) -> _Outlook | None:
+        moved = [
+            config._replace(state=edge.target)
+            for config in outlook.configs
+            for edge in self._graph.edges[config.state]
+            if kind in edge.kinds
+        ]
+        reached = self._close(moved, is_full=is_full)
+        if not reached:
+            return None
         if is_full:
-            return len({min(choices) for choices in places.values()}) == 1
-        return any(len(choices) > 1 for choices in places.values()) and all(
-            len(choices) > 1 for choices in states.values()
-        )
+            return _Outlook(self._graph, reached, is_full=True)
+        key = frozenset(reached)
+        found = _outlooks.get(key)
+        if found is None:
+            found = _outlooks[key] = _Outlook(self._graph, reached, is_full=False)
+        return found
 
     def _close(self, configs: Iterable[_Config], *, is_full: bool, is_start: bool = False) -> list[_Config]:
         """Return the configurations that take a token next, or are over."""
@@ -183,8 +228,8 @@ class _Parser:
 
     def _rule(self, rule: Rule, after: int) -> None:
         self.frames.append(_Frame(rule, after))
-        if rule.name == "expr" and sum(frame.rule == rule for frame in self.frames) > _DEEPEST:
-            raise _StopError(f"expression recursion limit exceeded: {_DEEPEST}")
+        if rule.name == "expr" and sum(frame.rule == rule for frame in self.frames) > DEEPEST:
+            raise _StopError(f"expression recursion limit exceeded: {DEEPEST}")
         try:
             self._step(self._graph.steps[rule.name])
         except _FailureError as failure:
@@ -245,11 +290,11 @@ class _Parser:
         for frame in self.frames[1:]:
             stack = (frame.after, stack)
         prediction = _Prediction(
-            self._graph, self._kinds[self.at :], self.frames[-1].rule.precedence, has_levels=has_levels
+            self._graph, self._kinds, self.at, self.frames[-1].rule.precedence, has_levels=has_levels
         )
         choice, stop = prediction.choose(targets, stack)
         if choice < 0:
-            raise self._no_alternative(self.at + stop)
+            raise self._no_alternative(stop)
         return choice
 
     # Errors

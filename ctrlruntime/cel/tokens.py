@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import Final, NamedTuple
 
+DEEPEST: Final = 250
+"""Levels of an expression, as in cel-go: of brackets, and of operators below each other."""
 END: Final = "<EOF>"
 FLOAT: Final = "NUM_FLOAT"
 INT: Final = "NUM_INT"
@@ -100,6 +102,7 @@ def _end_of_bad(text: str, at: int) -> int:
 
 __all__ = [
     "BYTES",
+    "DEEPEST",
     "END",
     "FLOAT",
     "INT",

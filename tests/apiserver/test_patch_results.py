@@ -19,7 +19,7 @@ def test_an_item_is_added_at_the_end(path):
     assert apply_json_patch({"a": [1, 2]}, [{"op": "add", "path": path, "value": 3}]) == {"a": [1, 2, 3]}
 
 
-@pytest.mark.parametrize("path", ["/a/ 1", "/a/1_0", "/a/\u0661", "/a/3", "/a/-4"])
+@pytest.mark.parametrize("path", ["/a/ 1", "/a/1_0", "/a/\u0661", "/a/3", "/a/-4", "/a/" + "9" * 5000])
 def test_what_is_no_index_adds_nothing(path):
     with pytest.raises(PatchError):
         apply_json_patch({"a": [1, 2]}, [{"op": "add", "path": path, "value": 3}])

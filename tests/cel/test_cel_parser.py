@@ -9,6 +9,7 @@ import pytest
 from parsers import RECORDED, comparable, ours
 
 from ctrlruntime import cel
+from ctrlruntime.cel import syntax_errors
 from ctrlruntime.cel.types import DYN
 
 PARSED = json.loads(gzip.decompress(RECORDED.read_bytes()))
@@ -129,3 +130,19 @@ def test_deep_and_long_expressions_compile_and_run(text):
 
     assert program.cost().most > 0
     program.evaluate(self=data)
+
+
+@pytest.mark.parametrize(
+    "text", [" || ".join(["self == 1"] * 1500) + ")", "[" + ",".join(["1"] * 5000) + " )", "self" + ".a" * 5000 + " )"]
+)
+def test_what_is_decided_once_is_not_decided_again(text, monkeypatch):
+    closed = []
+    close = syntax_errors._Prediction._close
+    monkeypatch.setattr(
+        syntax_errors._Prediction, "_close", lambda *given, **named: closed.append(1) or close(*given, **named)
+    )
+
+    with pytest.raises(cel.CompileError, match="Syntax error"):
+        cel.compile(text, variables={"self": DYN})
+
+    assert len(closed) < 500

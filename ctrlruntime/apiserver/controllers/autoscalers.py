@@ -6,7 +6,6 @@ target or of a Pod is answered at once. What Pods use is said by their annotatio
 
 from __future__ import annotations
 
-import copy
 from collections import defaultdict
 from collections.abc import AsyncIterator, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -32,7 +31,7 @@ from ctrlruntime.apiserver.controllers.objects import (
 from ctrlruntime.apiserver.interfaces import API, Change
 from ctrlruntime.errors import APIStatusError, Conflict
 from ctrlruntime.quantities import parse
-from ctrlruntime.schema.trees import Document
+from ctrlruntime.schema.trees import Document, copy_tree
 from ctrlruntime.selector import LabelSelector, parse_labels
 
 _SERVED: Final = ("autoscaling", "horizontalpodautoscalers")
@@ -64,7 +63,7 @@ class _Look:
     def __init__(self, autoscaler: Document, now: datetime) -> None:
         self.autoscaler = autoscaler
         self.spec: Document = autoscaler["spec"]
-        self.status: Document = copy.deepcopy(autoscaler.get("status") or {})
+        self.status: Document = copy_tree(autoscaler.get("status") or {})
         self.failures: list[tuple[str, str]] = []
         self._moment = timestamp(now)
 
