@@ -177,7 +177,13 @@ class _Checker:
             case "dyn" | "error":
                 result = types.DYN
             case _:
-                self._issue(node, f"type '{target}' does not support field selection")
+                is_kubernetes = target.name.startswith("kubernetes.")  # declared as objects, but without fields
+                self._issue(
+                    node,
+                    f"unexpected failed resolution of '{target}'"
+                    if is_kubernetes
+                    else f"type '{target}' does not support field selection",
+                )
                 result = types.DYN
         return types.optional_of(result) if optional else result
 
@@ -265,15 +271,14 @@ class _Checker:
     def _message(self, node: MapLiteral) -> Type:
         found = self._messages(node.message)
         if found is None:
-            self._undeclared(node, node.message)
+            return self._undeclared(node, node.message)
         for entry in node.entries:
             self._types[entry.key] = types.STRING
             given = self.check(entry.value)
             if entry.optional:
                 given = self._unwrapped(entry.value, given)
-            if found is not None:
-                self._field_value(entry, found, given)
-        return found or types.ERROR
+            self._field_value(entry, found, given)
+        return found
 
     def _field_value(self, entry: Entry, message: Type, given: Type) -> None:
         assert isinstance(entry.key, Literal)

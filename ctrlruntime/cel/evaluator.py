@@ -7,16 +7,17 @@ to its implementation; a call on dyn chooses its overload by the values.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from ctrlruntime.cel.checker import Checked
 from ctrlruntime.cel.escaping import unescape
 from ctrlruntime.cel.failures import CostError, EvaluationError
 from ctrlruntime.cel.functions import Implementation, Overload
-from ctrlruntime.cel.library.standard import at_index
+from ctrlruntime.cel.library.standard import find_part, optional_part, part
+from ctrlruntime.cel.mismatches import CONSTANT_PATTERN, no_overload, no_range
 from ctrlruntime.cel.syntax import Call, Comprehension, Identifier, ListLiteral, Literal, MapLiteral, Node, Select
 from ctrlruntime.cel.types import Type
-from ctrlruntime.cel.values import NOTHING, Message, Optional, TypeValue, kind_of
+from ctrlruntime.cel.values import Message, Optional, TypeValue, kind_of, show
 
 Frame: TypeAlias = list[Any]
 Step: TypeAlias = Callable[[Frame], Any]
@@ -32,8 +33,9 @@ _KINDS: Mapping[str, str] = {
 }
 
 
-_GUARDED = frozenset({"cidr", "ip", "isCIDR", "isIP", "isQuantity", "isSemver", "isURL", "quantity", "semver", "url"})
-"""Functions of Kubernetes: an overload that does not fit names what it was called with."""
+_PARTS: Final[Mapping[str, Implementation]] = {"_[_]": part, "_[?_]": optional_part}
+"""Calls that do not choose an overload: every value may be asked for a part."""
+_WITH_PATTERN: Final = frozenset({"find", "findAll", "matches"})
 
 
 class Plan:
@@ -97,7 +99,7 @@ class Plan:
                 if found is _MISSING:
                     raise EvaluationError(f"no such key: {field}")
                 return found
-            return _select_other(value, field)
+            return part(value, field)
 
         return select
 
@@ -115,6 +117,8 @@ class Plan:
                 return self._lenient(node)
             case "_?._":
                 return self._optional_select(node)
+            case "or" | "orValue" if node.target is not None:
+                return self._alternative(node, node.target)
             case _:
                 return self._ordinary(node)
 
@@ -179,16 +183,24 @@ class Plan:
         field = unescape(literal.value) if is_object else str(literal.value)
 
         def select(frame: Frame) -> Optional:
-            value = operand(frame)
-            if isinstance(value, Optional):
-                if not value.present:
-                    return NOTHING
-                value = value.value()
-            if not isinstance(value, dict):
-                raise EvaluationError("no such overload")
-            return Optional(value[field]) if field in value else NOTHING
+            return optional_part(operand(frame), field)
 
         return select
+
+    def _alternative(self, node: Call, target: Node) -> Step:
+        """The argument is evaluated only if there is no value; what is not an optional is its own value."""
+        first, other = self._step(target), self._step(node.arguments[0])
+        unwraps = node.function == "orValue"
+
+        def choose(frame: Frame) -> Any:
+            value = first(frame)
+            if not isinstance(value, Optional):
+                return value
+            if not value.present:
+                return other(frame)
+            return value.value() if unwraps else value
+
+        return choose
 
     def _ordinary(self, node: Call) -> Step:
         _, overloads = self._checked.calls[node]
@@ -197,9 +209,12 @@ class Plan:
             return self._append(node)
         arguments = [self._step(argument) for argument in nodes]
         given = [self._checked.types[argument] for argument in nodes]
-        if len(overloads) == 1 and not any(_is_open(found) for found in given):
+        if len(overloads) == 1 and not any(_is_open(found) or found.kind == "null" for found in given):
             return _direct(overloads[0].call, arguments)
-        return _chosen(node.function, overloads, arguments)
+        if node.function in _PARTS:
+            return _direct(_PARTS[node.function], arguments)
+        is_constant = node.function in _WITH_PATTERN and isinstance(node.arguments[node.target is None], Literal)
+        return _chosen(CONSTANT_PATTERN if is_constant else node.function, overloads, arguments)
 
     # Literals
 
@@ -215,6 +230,9 @@ class Plan:
                 value = element(frame)
                 if index not in optional:
                     made.append(value)
+                elif not isinstance(value, Optional):
+                    shown = show(value)
+                    raise EvaluationError(f"cannot initialize optional list element from non-optional value {shown}")
                 elif value.present:
                     made.append(value.value())
             return made
@@ -229,10 +247,16 @@ class Plan:
             for key_of, value_of, optional in entries:
                 key, value = key_of(frame), value_of(frame)
                 if optional:
+                    if not isinstance(value, Optional):
+                        shown = f"{show(key)}' from non-optional value {show(value)}"
+                        raise EvaluationError(f"cannot initialize optional entry '{shown}")
                     if not value.present:
                         continue
                     value = value.value()
-                made[key] = value
+                try:
+                    made[key] = value
+                except TypeError:  # a map or a list: cel-go takes it, as a key that equals only itself
+                    raise EvaluationError(f"unsupported key type: {kind_of(key)}") from None
             return made
 
         if node.message:
@@ -340,24 +364,7 @@ def _quiet(step: Step, frame: Frame) -> Any:
 
 
 def _has(value: Any, field: str) -> bool:
-    if isinstance(value, Optional):
-        return value.present and _has(value.value(), field)
-    if not isinstance(value, dict):
-        raise EvaluationError("no such overload")
-    return field in value
-
-
-def _select_other(value: Any, field: str) -> Any:
-    if isinstance(value, dict):
-        if field in value:
-            return value[field]
-        raise EvaluationError(f"no such key: {field}")
-    if isinstance(value, Optional):
-        if not value.present:
-            return NOTHING
-        inner = value.value()
-        return Optional(inner[field]) if isinstance(inner, dict) and field in inner else NOTHING
-    raise EvaluationError(f"no such key: {field}")
+    return field in value if type(value) is dict else find_part(value, field) is not None
 
 
 def _direct(call: Implementation, arguments: list[Step]) -> Step:
@@ -380,17 +387,9 @@ def _chosen(name: str, overloads: tuple[Overload, ...], arguments: list[Step]) -
         for overload in overloads:
             if all(accepts(*pair) for pair in zip(overload.parameters, values, strict=True)):
                 return overload.call(*values)
-        if name == "_[_]" and isinstance(values[0], list):
-            return at_index(*values)
-        raise EvaluationError(_no_overload(name, values))
+        raise EvaluationError(no_overload(name, values))
 
     return choose
-
-
-def _no_overload(name: str, values: list[Any]) -> str:
-    if name == "size":
-        return "no such overload: size"
-    return f"no such overload: {name}({', '.join(map(kind_of, values))})" if name in _GUARDED else "no such overload"
 
 
 def accepts(type: Type, value: Any) -> bool:
@@ -400,7 +399,8 @@ def accepts(type: Type, value: Any) -> bool:
             return True
         case "list":
             return isinstance(value, list) and (
-                _is_open(type.parameters[0]) or all(accepts(type.parameters[0], item) for item in value)
+                (type.parameters[0].kind != "opaque" and _is_open(type.parameters[0]))
+                or all(accepts(type.parameters[0], item) for item in value)
             )
         case "map" | "object":
             return isinstance(value, dict)
@@ -425,5 +425,5 @@ def _pairs(items: Any, *, two: bool) -> Iterable[tuple[Any, Any]]:
     if isinstance(items, dict):
         return list(items.items())
     if not isinstance(items, list):
-        raise EvaluationError("no such overload")
+        raise EvaluationError(no_range(items, two=two))
     return enumerate(items) if two else ((item, None) for item in items)

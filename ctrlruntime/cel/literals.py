@@ -103,21 +103,16 @@ def _is_pattern(value: object) -> bool:
 
 
 def _is_duration(value: object) -> bool:
-    if isinstance(value, str):
-        return parse_duration(value) is not None
-    # A number of seconds here, of nanoseconds at run time: so does upstream.
-    return not isinstance(value, int) or abs(value) < 2**63 // 10**9
+    return isinstance(value, str) and parse_duration(value) is not None  # cel-go converts no number
 
 
 def _is_timestamp(value: object) -> bool:
     if isinstance(value, str):
         return parse_timestamp(value) is not None
     try:
-        if isinstance(value, int):
-            standard.moment(value * 10**9)
+        return isinstance(value, int) and bool(standard.moment(value * 10**9))
     except EvaluationError:
         return False
-    return True
 
 
 _TESTS: Mapping[str, Callable[[object], bool]] = {

@@ -23,6 +23,7 @@ from ctrlruntime.cel.syntax import (
 
 _RESULT = "@result"
 _INPUT = "@__sortBy_input__"
+_NOT_SORTED = "sortBy can only be applied to a list, identifier, comprehension, call or select expression"
 _OLD_RESULT = "__result__"
 _TESTS = frozenset({"all", "exists", "existsOne", "exists_one"})
 _LOOPS = {
@@ -184,6 +185,8 @@ class _Expansion:
         return start, always, step, self._so_far(call)
 
     def _sort(self, call: Call, target: Node) -> Node:
+        if not isinstance(target, ListLiteral | Identifier | Comprehension | Call | Select):
+            return self._wrong(target, _NOT_SORTED)
         name = self._name(call.arguments[0], "sortBy can only be applied with a simple identifier")
         items = Identifier(_INPUT, self._at(call))
         empty = ListLiteral([], id=self._at(call))

@@ -55,10 +55,10 @@ _OPERATORS: Final[Mapping[str, tuple[int, str]]] = {
     "/": (5, "_/_"),
     "%": (5, "_%_"),
 }
-_LOGICAL: Final = 2
+_RELATION: Final = 3
 _NUMBERS: Final = frozenset({INT, FLOAT})
 _CONSTANTS: Final = {"true": True, "false": False, "null": None}
-_LEVELS: Final = frozenset(name for precedence, name in _OPERATORS.values() if precedence > _LOGICAL) | {
+_LEVELS: Final = frozenset(name for precedence, name in _OPERATORS.values() if precedence >= _RELATION) | {
     "_?_:_", "_[_]", "_[?_]", "_?._",
 }  # fmt: skip
 """Calls that are a level of the tree, like selections and calls of members."""
@@ -139,6 +139,8 @@ class _Parser:
         self._next = 0
         self._source = source
         self._depth = 0
+        self._relations = 0
+        self._calculations = 0
 
     def parse(self) -> Node:
         """Return the tree. Raises: NotInGrammarError, and CompileError for too many levels."""
@@ -193,14 +195,25 @@ class _Parser:
         return node
 
     def _operation(self, least: int) -> Node:
-        """Return an operand with the operators that follow and bind at least so much."""
+        """Return an operand with the operators that follow and bind at least so much.
+
+        cel-go counts how deep it is in each rule: in the grammar, a relation and a calculation call themselves for the operand on the right.
+        """
+        relations, calculations = self._relations, self._calculations
+        inside = self._relations = relations + (least <= _RELATION + 1)
+        self._calculations += 1
+        if inside > DEEPEST or self._calculations > DEEPEST:
+            raise _without_place(f"expression recursion limit exceeded: {DEEPEST}")
         left = self._operand()
         while True:
             sign = self._kind
             precedence, name = _OPERATORS.get(sign, (0, ""))
-            if precedence < least or not precedence:
+            is_last = precedence < least or not precedence
+            self._relations = inside if precedence >= _RELATION and not is_last else relations
+            self._calculations = calculations + (precedence > _RELATION and not is_last)
+            if is_last:
                 return left
-            if precedence <= _LOGICAL:
+            if precedence < _RELATION:
                 terms, ids = [left], list[int]()
                 while self._kind == sign:
                     token = self._take(sign)

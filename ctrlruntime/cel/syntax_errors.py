@@ -8,9 +8,11 @@ One thing is not: cel-go also looks for errors of meaning, such as reserved name
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections import Counter, deque
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple
+from itertools import count
+from typing import Final, NamedTuple, TypeAlias
 
 from ctrlruntime.cel.failures import Issue
 from ctrlruntime.cel.grammar import BACK, Choice, Graph, Level, Many, Maybe, Rule, Stack, Step, Take, graph_of_grammar
@@ -71,27 +73,31 @@ def _is_ambiguous(configs: Iterable[_Config], *, is_full: bool) -> bool:
 
 _KEPT: Final = 5_000
 _outlooks: Final[dict[object, _Outlook]] = {}
-"""By where a choice begins, or by the configurations."""
+"""By where a choice begins, or by the configurations. There are about a hundred; the bound is for memory."""
+
+
+def _kept(key: object, make: Callable[[], _Outlook]) -> _Outlook:
+    found = _outlooks.get(key)
+    if found is None:
+        if len(_outlooks) >= _KEPT:
+            _outlooks.clear()
+        found = _outlooks[key] = make()
+    return found
 
 
 class _Prediction:
     """Which choice the tokens allow: first whatever follows the rule anywhere, then, if that does not decide, what follows it here."""
 
-    def __init__(self, graph: Graph, kinds: Sequence[str], at: int, precedence: int, *, has_levels: bool) -> None:
+    def __init__(self, graph: Graph, look: Callable[[int], str], precedence: int, *, has_levels: bool) -> None:
         self._has_levels = has_levels
         self._graph = graph
-        self._kinds = kinds
-        self._at = at
+        self._look = look
         self._precedence = precedence
 
     def choose(self, targets: Sequence[int], stack: Stack) -> tuple[int, int]:
-        """Return the choice, or -1, and the place of the last token that was looked at."""
+        """Return the choice, or -1, and how far ahead the last token is that was looked at."""
         key = (tuple(targets), self._precedence, self._has_levels)
-        if key not in _outlooks:
-            if len(_outlooks) > _KEPT:
-                _outlooks.clear()
-            _outlooks[key] = self._begin(targets, None, is_full=False)
-        found = self._run(_outlooks[key], is_full=False)
+        found = self._run(_kept(key, lambda: self._begin(targets, None, is_full=False)), is_full=False)
         return found or self._run(self._begin(targets, stack, is_full=True), is_full=True) or (0, 0)
 
     def _begin(self, targets: Sequence[int], stack: Stack, *, is_full: bool) -> _Outlook:
@@ -104,19 +110,21 @@ class _Prediction:
 
     def _run(self, outlook: _Outlook, *, is_full: bool) -> tuple[int, int] | None:
         """As `choose`; None if the choices differ only in what follows the rule here."""
-        for index in range(self._at, len(self._kinds)):
-            kind = self._kinds[index]
+        for ahead in count():
+            kind = self._look(ahead)
             if kind not in outlook.after:
                 outlook.after[kind] = self._move(outlook, kind, is_full=is_full)
             after = outlook.after[kind]
             if after is None:
-                return outlook.over, index
+                return outlook.over, ahead
             outlook = after
             if outlook.choice is not None:
-                return outlook.choice, index
+                return outlook.choice, ahead
             if outlook.is_ambiguous:
                 return None
-        return min(config.choice for config in outlook.configs), len(self._kinds)
+            if kind == END:
+                break
+        return min(config.choice for config in outlook.configs), 0
 
     def _move(self, outlook: _Outlook, kind: str, *, is_full: bool) -> _Outlook | None:
         moved = [
@@ -130,11 +138,7 @@ class _Prediction:
             return None
         if is_full:
             return _Outlook(self._graph, reached, is_full=True)
-        key = frozenset(reached)
-        found = _outlooks.get(key)
-        if found is None:
-            found = _outlooks[key] = _Outlook(self._graph, reached, is_full=False)
-        return found
+        return _kept(frozenset(reached), lambda: _Outlook(self._graph, reached, is_full=False))
 
     def _close(self, configs: Iterable[_Config], *, is_full: bool, is_start: bool = False) -> list[_Config]:
         """Return the configurations that take a token next, or are over."""
@@ -185,6 +189,10 @@ class _StopError(Exception):
     """Too much is wrong; the text is one more error, without a place."""
 
 
+_Call: TypeAlias = "Generator[_Call, None, None]"
+"""What a rule does; it yields the calls of the rules in it."""
+
+
 class _Frame(NamedTuple):
     rule: Rule
     after: int
@@ -195,6 +203,7 @@ class _Frame(NamedTuple):
 class _Parser:
     source: Source
     tokens: list[Token]
+    bad: deque[BadText]
     issues: list[Issue] = field(default_factory=list[Issue])
     at: int = 0
     state: int = 0
@@ -207,12 +216,17 @@ class _Parser:
     def __post_init__(self) -> None:
         self._graph = graph_of_grammar()
         self._visible = [index for index, token in enumerate(self.tokens) if token.kind != SPACE]
-        self._kinds = [self.tokens[index].kind for index in self._visible]
+        self._open = Counter[str]()
 
     # Tokens
 
     def _token(self, ahead: int = 0) -> Token:
-        return self.tokens[self._visible[min(self.at + ahead, len(self._visible) - 1)]]
+        """Return a token; what is no token before it is reported now, since cel-go reads no further than it looks."""
+        token = self.tokens[self._visible[min(self.at + ahead, len(self._visible) - 1)]]
+        while self.bad and self.bad[0].at < token.at:
+            bad = self.bad.popleft()
+            self.note(f"token recognition error at: '{bad.text}'", bad.at)
+        return token
 
     def _kind(self, ahead: int = 0) -> str:
         return self._token(ahead).kind
@@ -224,20 +238,35 @@ class _Parser:
     # Rules
 
     def run(self) -> None:
-        self._rule(Rule("start"), -1)
+        """Read from the start. The calls are on a list: those of 250 levels would be too many for Python's own stack."""
+        calls, failure = [self._rule(Rule("start"), -1)], None
+        while calls:
+            try:
+                if failure is None:
+                    calls.append(next(calls[-1]))
+                else:
+                    thrown, failure = failure, None
+                    calls.append(calls[-1].throw(thrown))
+            except StopIteration:
+                calls.pop()
+            except _FailureError as error:
+                calls.pop()
+                failure = error
 
-    def _rule(self, rule: Rule, after: int) -> None:
+    def _rule(self, rule: Rule, after: int) -> _Call:
         self.frames.append(_Frame(rule, after))
-        if rule.name == "expr" and sum(frame.rule == rule for frame in self.frames) > DEEPEST:
+        self._open[rule.name] += 1
+        if self._open[rule.name] > DEEPEST:
             raise _StopError(f"expression recursion limit exceeded: {DEEPEST}")
         try:
-            self._step(self._graph.steps[rule.name])
+            yield self._step(self._graph.steps[rule.name])
         except _FailureError as failure:
             self._report(failure.message, failure.token)
             self._recover()
         self.frames.pop()
+        self._open[rule.name] -= 1
 
-    def _step(self, step: Step) -> None:
+    def _step(self, step: Step) -> _Call:
         self.state = step.state
         match step.part:
             case Take(kinds):
@@ -247,27 +276,27 @@ class _Parser:
                 else:
                     self._recover_inline()
             case Rule() as rule:
-                self._rule(rule, self._graph.edges[step.state][0].target)
+                yield self._rule(rule, self._graph.edges[step.state][0].target)
             case Level(precedence):
                 assert precedence >= self.frames[-1].rule.precedence
             case Choice(by_kind=by_kind):
                 self._sync(is_loop=False)
-                self._step(step.steps[self._choose(step, by_kind=by_kind)])
+                yield self._step(step.steps[self._choose(step, by_kind=by_kind)])
             case Maybe():
                 self._sync(is_loop=False)
                 if self._kind() in self._graph.next_kinds(step.steps[0].state):
-                    self._step(step.steps[0])
+                    yield self._step(step.steps[0])
             case Many() as many:
-                self._many(step, many)
+                yield self._many(step, many)
             case _:
                 for each in step.steps:
-                    self._step(each)
+                    yield self._step(each)
 
-    def _many(self, step: Step, many: Many) -> None:
+    def _many(self, step: Step, many: Many) -> _Call:
         self._sync(is_loop=False)
         goes_on = True if many.least else self._goes_on(step, step.state, many)
         while goes_on:
-            self._step(step.steps[0])
+            yield self._step(step.steps[0])
             self.state = step.again
             self._sync(is_loop=True)
             goes_on = self._goes_on(step, step.again, many)
@@ -283,24 +312,22 @@ class _Parser:
         for index, each in enumerate(step.steps):
             if self._kind() in self._graph.next_kinds(each.state):
                 return index
-        raise self._no_alternative(self.at)
+        raise self._no_alternative(0)
 
     def _predict(self, targets: Sequence[int], *, has_levels: bool = False) -> int:
         stack: Stack = None
         for frame in self.frames[1:]:
             stack = (frame.after, stack)
-        prediction = _Prediction(
-            self._graph, self._kinds, self.at, self.frames[-1].rule.precedence, has_levels=has_levels
-        )
-        choice, stop = prediction.choose(targets, stack)
+        prediction = _Prediction(self._graph, self._kind, self.frames[-1].rule.precedence, has_levels=has_levels)
+        choice, ahead = prediction.choose(targets, stack)
         if choice < 0:
-            raise self._no_alternative(stop)
+            raise self._no_alternative(ahead)
         return choice
 
     # Errors
 
-    def _no_alternative(self, stop: int) -> _FailureError:
-        first, last = self._visible[self.at], self._visible[stop]
+    def _no_alternative(self, ahead: int) -> _FailureError:
+        first, last = self._visible[self.at], self._visible[self.at + ahead]
         parts = [token.text for token in self.tokens[first : last + 1] if token.kind != END]
         text = END if self._kind() == END else "".join(parts)
         if text[1:] in {"true", "false", "null"}:  # cel-go's own words, whatever the first character is
@@ -430,12 +457,10 @@ def _listed(kinds: Iterable[str]) -> str:
     return names[0] if len(names) == 1 else f"{{{', '.join(names)}}}"
 
 
-def find_syntax_errors(source: Source, tokens: list[Token], bad: Sequence[BadText]) -> list[Issue]:
+def find_syntax_errors(source: Source, tokens: list[Token], bad: Iterable[BadText]) -> list[Issue]:
     """Return what is wrong, as far as cel-go looks."""
-    parser = _Parser(source, tokens)
+    parser = _Parser(source, tokens, deque(bad))
     try:
-        for each in bad:
-            parser.note(f"token recognition error at: '{each.text}'", each.at)
         parser.run()
     except _StopError as stop:
         if str(stop):

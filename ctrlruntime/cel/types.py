@@ -119,7 +119,7 @@ class Substitution:
     def fresh(self) -> Type:
         """Return an unused type parameter."""
         self._count += 1
-        return Type("parameter", f"_var{self._count}")
+        return Type("parameter", f"_var{self._count - 1}")
 
     def assignable(self, pairs: list[tuple[Type, Type]]) -> bool:
         """Tell whether each left type can be used as the right one, and record the bindings."""
@@ -210,8 +210,8 @@ def instantiate(types: list[Type], substitution: Substitution) -> list[Type]:
 
 def is_more_general(left: Type, right: Type) -> bool:
     """Tell whether `left` is at least as general as `right`."""
-    if left.kind in {"dyn", "error", "parameter"}:
+    if left.kind in {"dyn", "parameter"} or left.kind == "type" == right.kind:
         return True
-    if left.kind != right.kind or len(left.parameters) != len(right.parameters):
+    if left.kind != right.kind or left.name != right.name or len(left.parameters) != len(right.parameters):
         return False
     return all(is_more_general(*pair) for pair in zip(left.parameters, right.parameters, strict=True))

@@ -15,7 +15,7 @@ from typing import Final
 
 from typing_extensions import override
 
-from ctrlruntime.cel.library.kubernetes import Semver, parse_semver
+from ctrlruntime.cel.library.versions import Semver, parse_semver
 
 __all__ = ["Range", "Version", "parse", "parse_range"]
 
@@ -93,7 +93,7 @@ class Range:
 
 def parse(text: str) -> Version | None:
     """Return the version; None if the text is not a version: `v1.0.0`, `1.0`, `01.0.0`."""
-    found = parse_semver(text) if text.isascii() else None
+    found = parse_semver(text)
     return Version(text, found) if found is not None else None
 
 

@@ -1,7 +1,8 @@
 """Random expressions, right and wrong, and what cel-go's parser says of them.
 
-python tests/cel/parsers.py compare 5000     # with cel-go, built by Go; prints what differs
-python tests/cel/parsers.py record           # writes parsed.json.gz, which the suite reads
+python tests/cel/parsers.py compare 5000         # with cel-go, built by Go; prints what differs
+python tests/cel/parsers.py compare 500 x deep   # only expressions of many levels
+python tests/cel/parsers.py record               # writes parsed.json.gz, which the suite reads
 """
 
 from __future__ import annotations
@@ -44,6 +45,11 @@ PIECES = (
     *OPERATORS, "[", "]", "{", "}", "(", ")", ".", ",", "!", "?", ":", "true", "null", "1", "1.5", "2u", "'s'", "b's'", "a", "`q`", " ",
     "=", "&", "|", "#", "'", '"', "\\", "é", "0x", "1e", "//", "\n", "as", "'\\q'", '"""', "'''", "r'", "\t", "$", "`", "a.b", "f(",
 )  # fmt: skip
+OPENINGS = (
+    ("(", ")"), ("[", "]"), ("{", ":1}"), ("{1:", "}"), ("a.b{c:", "}"), ("f(", ")"), ("a.b(1,", ")"), ("a[", "]"), ("a[?", "]"),
+    ("!(", ")"), ("-(", ")"), ("a?(", "):b"), ("a?b:", ""), ("1+(", ")"), ("a.all(x,", ")"), ("[a,", "]"), ("(a)+(", "<1)"), ("a&&", ""),
+    ("a<b<", ""), ("a*", ""), ("a in ", ""), ("a.", ""), ("-", ""), ("! ", ""), (".", ""), ("a?", ""), ("a:", ""), ("[a", "]"), ("a{b:", "}"),
+)  # fmt: skip
 LOOPS = (".all(", ".exists(", ".exists_one(", ".filter(", ".map(", ".optMap(", ".optFlatMap(")
 
 
@@ -68,6 +74,14 @@ class Maker:
             cut = self._random.choice((0, 0, 1, 2, 3))
             text = text[:at] + self._random.choice(("", *PIECES)) + text[at + cut :]
         return text
+
+    def deep(self) -> str:
+        """One or two pieces that open something, many times; what closes them is often not all there."""
+        choose, number = self._random.choice, self._random.randrange
+        opened = [choose(OPENINGS) for _ in range(number(1, 3))] * choose((5, 20, 60, 120, 130))
+        closed = [close for _, close in reversed(opened)]
+        del closed[len(closed) - choose((0, 0, 1, number(len(closed)), len(closed))) :]
+        return "".join(opening for opening, _ in opened) + choose(("", "1", "a", ")", "a b", "'")) + "".join(closed)
 
     def _expression(self, depth: int) -> str:
         if depth <= 0 or self._random.random() < 0.15:
@@ -192,9 +206,9 @@ def of_cel_go(texts: Iterable[str]) -> list[list[str]]:
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
-def main(command: str, count: str = "600", seed: str = "recorded") -> None:
-    maker = Maker(seed)
-    texts = [maker.any() for _ in range(int(count))]
+def main(command: str, count: str = "600", seed: str = "recorded", sort: str = "any") -> None:
+    make = getattr(Maker(seed), sort)
+    texts = [make() for _ in range(int(count))]
     answers = of_cel_go(texts)
     if command == "record":
         content = json.dumps(dict(zip(texts, answers, strict=True)), ensure_ascii=False, indent=0)

@@ -238,12 +238,43 @@ def test_loops_that_never_seem_to_end_are_stopped():
         program.evaluate(l=list(range(100)))
 
 
-@pytest.mark.parametrize("rule", ["null[[list]]", "self[?'a']", "self[?true]", "dyn(1)[?0]", "dyn(null)[?[1]]"])
-def test_an_optional_index_into_what_has_none_is_no_overload(rule):
+@pytest.mark.parametrize(
+    ("rule", "message"),
+    [
+        ("null[[list]]", "invalid qualifier type"),
+        ("dyn(null)[?[1]]", "invalid qualifier type"),
+        ("self[?'a']", "unsupported index type 'string' in list"),
+        ("self[?true]", "unsupported index type 'bool' in list"),
+        ("self.map(x, {self: x})", "unsupported key type: list"),
+        ("[?self]", "cannot initialize optional list element from non-optional value"),
+        ("{?'a': self}", "cannot initialize optional entry 'a' from non-optional value"),
+        ("null.optMap(x, x)", r"no such overload: hasValue\(null_type\)"),
+    ],
+)
+def test_a_value_of_the_wrong_kind_is_an_error_of_the_evaluation(rule, message):
     program = cel.compile(rule, variables={"self": types.DYN})
 
-    with pytest.raises(cel.EvaluationError, match="no such overload"):
+    with pytest.raises(cel.EvaluationError, match=message):
         program.evaluate(self=[1, 2])
+
+
+def test_a_range_has_a_bound():
+    with pytest.raises(cel.CostError, match="actual cost limit exceeded"):
+        cel.compile("lists.range(self)", variables={"self": types.INT}).evaluate(self=2**62)
+
+
+@pytest.mark.parametrize(
+    ("rule", "value"),
+    [
+        ("has(self.f)", False),
+        ("self.?f.hasValue()", False),
+        ("dyn(1)[?0].orValue(2)", 2),
+        ("optional.of(1).orValue(1 / 0)", 1),
+        ("optional.of(1).or(optional.of(1 / 0)).value()", 1),
+    ],
+)
+def test_what_has_no_parts_has_no_part_of_any_name(rule, value):
+    assert cel.compile(rule, variables={"self": types.DYN}).evaluate(self="x") == value
 
 
 @pytest.mark.parametrize(

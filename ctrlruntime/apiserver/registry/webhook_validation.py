@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any, Final
-from urllib.parse import urlsplit
 
 from ctrlruntime.apiserver.registry.expressions import REQUEST, Scope, problem
-from ctrlruntime.apiserver.registry.url_syntax import url_fault
 from ctrlruntime.errors import StatusCause
 from ctrlruntime.field_errors import duplicate, invalid_value, required, too_many
+from ctrlruntime.go_urls import URLError, parse_url
 from ctrlruntime.schema.trees import Document
 from ctrlruntime.schema.values import (
     PORT_RANGE,
@@ -141,17 +140,17 @@ def _client_causes(client: Document, path: str) -> Iterator[StatusCause]:
 
 def url_causes(url: str, path: str) -> Iterator[StatusCause]:
     """An address a webhook is called at."""
-    if (fault := url_fault(url)) is not None:
-        yield required(path, f"url must be a valid URL: {fault}; {_FORM}")
+    try:
+        parts = parse_url(url)
+    except URLError as error:
+        yield required(path, f"url must be a valid URL: {error}; {_FORM}")
         return
-    parts = urlsplit(url)
     if parts.scheme != "https":
         yield invalid_value(path, parts.scheme, f"'https' is the only allowed URL scheme; {_FORM}")
-    if not parts.netloc:
+    if not parts.host:
         yield invalid_value(path, "", f"host must be specified; {_FORM}")
-    if parts.username is not None:
-        user, _, _ = parts.netloc.rpartition("@")
-        yield invalid_value(path, user, "user information is not permitted in the URL")
+    if parts.user is not None:
+        yield invalid_value(path, parts.user, "user information is not permitted in the URL")
     if parts.fragment:
         yield invalid_value(path, parts.fragment, "fragments are not permitted in the URL")
     if parts.query:

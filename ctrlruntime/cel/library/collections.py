@@ -8,11 +8,12 @@ from functools import reduce
 from itertools import pairwise
 from typing import Any
 
-from ctrlruntime.cel.failures import EvaluationError
+from ctrlruntime.cel.failures import CostError, EvaluationError
 from ctrlruntime.cel.functions import Declared
 from ctrlruntime.cel.library.standard import find_key, unsigned, whole
 from ctrlruntime.cel.values import NOTHING, Duration, Optional, UInt, contains, equal, show
 
+_LONGEST_RANGE = 1_000_000
 _ORDERED = ("int", "uint", "double", "bool", "duration", "timestamp", "string", "bytes")
 
 
@@ -42,7 +43,7 @@ def _lists() -> Iterator[Declared]:
     yield Declared("flatten", "list(dyn).(int) -> list(dyn)", _flatten)
     yield Declared("distinct", "list(T).() -> list(T)", _distinct)
     yield Declared("reverse", "list(T).() -> list(T)", lambda items: items[::-1])
-    yield Declared("lists.range", "(int) -> list(int)", lambda count: list(range(count)))
+    yield Declared("lists.range", "(int) -> list(int)", _range)
     yield Declared("cel.@mapInsert", "(map(K, V), K, V) -> map(K, V)", _insert)
     yield Declared("cel.@mapInsert", "(map(K, V), map(K, V)) -> map(K, V)", _merge)
     yield Declared("first", "list(T).() -> optional(T)", lambda items: Optional(items[0]) if items else NOTHING)
@@ -62,6 +63,12 @@ def _extreme(items: list[Any], name: str) -> Any:
 def _sort_by(items: list[Any], keys: list[Any]) -> list[Any]:
     order = sorted(range(len(items)), key=keys.__getitem__)
     return [items[index] for index in order]
+
+
+def _range(count: int) -> list[int]:
+    if count > _LONGEST_RANGE:
+        raise CostError("operation cancelled: actual cost limit exceeded")
+    return list(range(count))
 
 
 def _find(items: list[Any], wanted: Any, order: range) -> int:
@@ -144,8 +151,6 @@ def _is_zero(value: Any) -> bool:
     match value:
         case Duration():
             return value.nanoseconds == 0
-        case Optional():
-            return not value.present
         case None | False | 0 | "" | b"":
             return True
         case UInt() | float():

@@ -1,4 +1,4 @@
-"""The additions of Kubernetes to CEL: quantities, versions, addresses, URLs and named formats."""
+"""The additions of Kubernetes to CEL: quantities, addresses, URLs and named formats."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import date
 from decimal import Decimal
-from typing import Any, ClassVar, TypeAlias, TypeVar
-from urllib.parse import parse_qsl, quote, unquote, urlsplit
+from typing import ClassVar, TypeAlias, TypeVar
 
-from ctrlruntime import quantities
+from ctrlruntime import go_urls, quantities
+from ctrlruntime.addresses import go_quoted, why_no_address, why_no_prefix
 from ctrlruntime.cel.failures import EvaluationError
 from ctrlruntime.cel.functions import Declared
 from ctrlruntime.cel.values import NOTHING, Optional, parse_timestamp
@@ -36,7 +36,6 @@ T = TypeVar("T")
 def declared() -> Iterator[Declared]:
     """Yield the functions Kubernetes adds."""
     yield from _quantity_functions()
-    yield from _versions()
     yield from _addresses()
     yield from _urls()
     yield from _formats()
@@ -100,82 +99,6 @@ def _as_integer(quantity: Quantity) -> int:
     if not quantity.is_integer:
         raise EvaluationError("cannot convert value to integer")
     return int(quantity.amount)
-
-
-# Versions
-
-
-@dataclass(frozen=True, slots=True)
-class Semver:
-    """A semantic version; build metadata does not count in comparisons."""
-
-    cel_name: ClassVar[str] = "kubernetes.Semver"
-    numbers: tuple[int, int, int]
-    stages: tuple[tuple[int, int, str], ...] = ()
-
-    def compare(self, other: Semver) -> int:
-        left, right = self._order(), other._order()
-        return (left > right) - (left < right)
-
-    def _order(self) -> tuple[Any, ...]:
-        return (self.numbers, not self.stages, self.stages)
-
-
-_NUMBER = r"(0|[1-9][0-9]*)"
-_SEMVER = re.compile(rf"{_NUMBER}\.{_NUMBER}\.{_NUMBER}(?:-([0-9A-Za-z.-]+))?(?:\+([0-9A-Za-z.-]+))?\Z")
-
-
-def parse_semver(text: str, normalize: bool = False) -> Semver | None:
-    """Return the version; None when the text is not one. `normalize` forgives a `v`, missing numbers and leading zeros."""
-    if normalize:
-        text = _normalized(text)
-    found = _SEMVER.match(text)
-    if found is None:
-        return None
-    stages = tuple(_stage(part) for part in found[4].split(".")) if found[4] else ()
-    if any(stage is None for stage in stages) or (found[5] and not all(found[5].split("."))):
-        return None
-    return Semver((int(found[1]), int(found[2]), int(found[3])), tuple(stage for stage in stages if stage is not None))
-
-
-def _stage(part: str) -> tuple[int, int, str] | None:
-    """Return a pre-release identifier so that it sorts: numbers before words."""
-    if not part or (part.isdigit() and len(part) > 1 and part[0] == "0"):
-        return None
-    return (0, int(part), "") if part.isdigit() else (1, 0, part)
-
-
-def _normalized(text: str) -> str:
-    text = text.strip().removeprefix("v")
-    cut = min((at for at in (text.find("-"), text.find("+")) if at >= 0), default=len(text))
-    numbers = [part.lstrip("0") or "0" if part.isdigit() else part for part in text[:cut].split(".")]
-    while len(numbers) < 3:
-        numbers.append("0")
-    return ".".join(numbers) + text[cut:]
-
-
-def _versions() -> Iterator[Declared]:
-    name = Semver.cel_name
-    yield Declared("semver", f"(string) -> {name}", _semver)
-    yield Declared("semver", f"(string, bool) -> {name}", _semver)
-    yield Declared("isSemver", "(string) -> bool", lambda text: parse_semver(text) is not None)
-    yield Declared("isSemver", "(string, bool) -> bool", lambda text, loose: parse_semver(text, loose) is not None)
-    for index, part in enumerate(("major", "minor", "patch")):
-        yield Declared(part, f"{name}.() -> int", _number(index))
-    yield Declared("isGreaterThan", f"{name}.({name}) -> bool", lambda a, b: a.compare(b) > 0)
-    yield Declared("isLessThan", f"{name}.({name}) -> bool", lambda a, b: a.compare(b) < 0)
-    yield Declared("compareTo", f"{name}.({name}) -> int", lambda a, b: a.compare(b))
-
-
-def _semver(text: str, normalize: bool = False) -> Semver:
-    found = parse_semver(text, normalize)
-    if found is None:
-        raise EvaluationError("No Major.Minor.Patch elements found")
-    return found
-
-
-def _number(index: int) -> Callable[[Semver], int]:
-    return lambda version: version.numbers[index]
 
 
 # Addresses
@@ -263,23 +186,21 @@ def _ip(text: str) -> IP:
     found = parse_ip(text)
     if found is not None:
         return found
+    shown = go_quoted(text)
+    why = why_no_address(text)
+    if why is not None:
+        raise EvaluationError(f"IP Address {shown} parse error during conversion from string: {why}")
     if "%" in text:
-        raise EvaluationError(f'IP address "{text}" with zone value is not allowed')
-    if text.lower().startswith("::ffff:"):
-        raise EvaluationError(f'IPv4-mapped IPv6 address "{text}" is not allowed')
-    raise EvaluationError(
-        f'IP Address "{text}" parse error during conversion from string: ParseAddr("{text}"): unable to parse IP'
-    )
+        raise EvaluationError(f"IP address {shown} with zone value is not allowed")
+    raise EvaluationError(f"IPv4-mapped IPv6 address {shown} is not allowed")
 
 
 def _cidr(text: str) -> CIDR:
     found = parse_cidr(text)
     if found is not None:
         return found
-    why = "no '/'" if "/" not in text else f'ParseAddr("{text.rpartition("/")[0]}"): unable to parse IP'
-    text = f'netip.ParsePrefix("{text}"): {why}'
     head = "network address parse error during conversion from string: "
-    raise EvaluationError(f"{head}{head}{text}")
+    raise EvaluationError(f"{head}{head}netip.ParsePrefix({go_quoted(text)}): {why_no_prefix(text)}")
 
 
 def _known(value: T | None) -> T:
@@ -320,88 +241,30 @@ def _masked(value: CIDR) -> CIDR:
 
 @dataclass(frozen=True, slots=True)
 class URL:
-    """A URL in parts, as in Go."""
+    """A URL, as Go reads it."""
 
     cel_name: ClassVar[str] = "kubernetes.URL"
-    scheme: str
-    host: str
-    path: str
-    query: str
-
-
-_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*\Z")
-_BAD_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})(.{0,2})")
-
-
-def url_problem(text: str) -> str:
-    """Return the error of Go's url.ParseRequestURI for the text; empty for a URL or an absolute path."""
-    head = f'parse "{text}": '
-    if any(ord(char) < 0x20 or ord(char) == 0x7F for char in text):
-        return f"{head}net/url: invalid control character in URL"
-    if not text:
-        return f"{head}empty url"
-    scheme, colon, rest = text.partition(":")
-    if not colon or "/" in scheme or "?" in scheme:
-        scheme, rest = "", text
-    if colon and not scheme and not text.startswith("/"):
-        return f"{head}missing protocol scheme"
-    if scheme and not _SCHEME.match(scheme):
-        if scheme[0].isascii() and scheme[0].isalpha():
-            return f"{head}invalid URI for request"
-        return f"{head}first path segment in URL cannot contain colon"
-    if not rest.startswith("/"):
-        return "" if scheme and rest else f"{head}invalid URI for request"
-    bad = _BAD_ESCAPE.search(rest.partition("?")[0])
-    if bad is not None:
-        return f'{head}invalid URL escape "{bad[0]}"'
-    host = urlsplit(text).netloc.rpartition("@")[2] if rest.startswith("//") else ""
-    bad = re.search("%[0-7][0-9A-Fa-f]", host.partition("%25")[0])
-    if bad is not None:
-        return f'{head}invalid URL escape "{bad[0]}"'
-    if " " in host:
-        return f'{head}invalid character " " in host name'
-    _, colon, port = host.rpartition(":")
-    if colon and not port.endswith("]") and port and not port.isdigit():
-        return f'{head}invalid port "{colon}{port}" after host'
-    return ""
+    parts: go_urls.URL
 
 
 def _urls() -> Iterator[Declared]:
     name = URL.cel_name
     yield Declared("url", f"(string) -> {name}", _url)
-    yield Declared("isURL", "(string) -> bool", lambda text: not url_problem(text))
-    yield Declared("getScheme", f"{name}.() -> string", lambda url: url.scheme)
-    yield Declared("getHost", f"{name}.() -> string", lambda url: url.host)
-    yield Declared("getHostname", f"{name}.() -> string", lambda url: _host(url)[0])
-    yield Declared("getPort", f"{name}.() -> string", lambda url: _host(url)[1])
-    yield Declared("getEscapedPath", f"{name}.() -> string", lambda url: url.path)
-    yield Declared("getQuery", f"{name}.() -> map(string, list(string))", _query)
+    yield Declared("isURL", "(string) -> bool", lambda text: not _uri(text))
+    yield Declared("getScheme", f"{name}.() -> string", lambda url: url.parts.scheme)
+    yield Declared("getHost", f"{name}.() -> string", lambda url: url.parts.host)
+    yield Declared("getHostname", f"{name}.() -> string", lambda url: url.parts.host_and_port()[0])
+    yield Declared("getPort", f"{name}.() -> string", lambda url: url.parts.host_and_port()[1])
+    yield Declared("getEscapedPath", f"{name}.() -> string", lambda url: url.parts.escaped_path())
+    yield Declared("getQuery", f"{name}.() -> map(string, list(string))", lambda url: url.parts.parameters())
 
 
 def _url(text: str) -> URL:
-    problem = url_problem(text)
-    if problem:
-        raise EvaluationError(f"URL parse error during conversion from string: {problem}")
-    parts = urlsplit(text)
-    host = unquote(parts.netloc.rpartition("@")[2])
-    path = quote(parts.path, safe="!$&'()*+,/:;=@%~[]") + (
-        f"#{parts.fragment}" if parts.fragment else ""
-    )  # a request's URI has no fragment
-    return URL(parts.scheme, host, path, parts.query)
-
-
-def _host(url: URL) -> tuple[str, str]:
-    name, colon, port = url.host.rpartition(":")
-    if not colon or port.endswith("]"):
-        name, port = url.host, ""
-    return name.removeprefix("[").removesuffix("]"), port
-
-
-def _query(url: URL) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
-    for key, value in parse_qsl(url.query, keep_blank_values=True):
-        found.setdefault(key, []).append(value)
-    return found
+    try:
+        go_urls.parse_request_uri(text)
+        return URL(go_urls.parse_url(text))
+    except go_urls.URLError as error:
+        raise EvaluationError(f"URL parse error during conversion from string: {error}") from None
 
 
 # Named formats
@@ -416,17 +279,23 @@ class NamedFormat:
     check: Callable[[str], list[str]]
 
 
+_SUBDOMAIN = re.compile(SUBDOMAIN)
 _UUID = re.compile(r"[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}\Z")
 
 
-def _shaped(pattern: str, longest: int, text: str, *, prefix: bool = False) -> Callable[[str], list[str]]:
+def _shaped(
+    pattern: str, longest: int, text: str, *, prefix: bool = False, unit: str = "characters"
+) -> Callable[[str], list[str]]:
+    """Return the check of a pattern and of a length, which is counted in bytes whatever the message says."""
     shape = re.compile(pattern)
 
     def check(value: str) -> list[str]:
         if prefix and len(value) > 1 and value.endswith("-"):
             value = value[:-2] + "a"  # a prefix may end with a dash: something follows
-        problems = [f"must be no more than {longest} characters"] if len(value) > longest else []
-        return problems if shape.fullmatch(value) else [*problems, text]
+        problems = [f"must be no more than {longest} {unit}"] if len(value.encode()) > longest else []
+        if shape.fullmatch(value):
+            return problems
+        return [*problems, "must not contain dots" if pattern == LABEL and _SUBDOMAIN.fullmatch(value) else text]
 
     return check
 
@@ -445,16 +314,19 @@ def _qualified_name(value: str) -> list[str]:
             problems += [f"prefix part {problem}" for problem in _shaped(SUBDOMAIN, 253, SUBDOMAIN_RULE)(parts[0])]
     if not name:
         problems.append("name part must be non-empty")
-    elif len(name) > 63:
-        problems.append("name part must be no more than 63 characters")
+    elif len(name.encode()) > 63:
+        problems.append("name part must be no more than 63 bytes")
     if not is_qualified_name(name):
         problems.append(f"name part {QUALIFIED_NAME_RULE}")
     return problems
 
 
 def _uri(value: str) -> list[str]:
-    problem = url_problem(value)
-    return [problem] if problem else []
+    try:
+        go_urls.parse_request_uri(value)
+    except go_urls.URLError as error:
+        return [str(error)]
+    return []
 
 
 def _byte(value: str) -> list[str]:
@@ -462,7 +334,7 @@ def _byte(value: str) -> list[str]:
         base64.b64decode(value, validate=True)
     except (binascii.Error, ValueError):
         return ["invalid base64"]
-    return []
+    return [] if value else ["invalid base64"]
 
 
 def _date(value: str) -> list[str]:
@@ -482,7 +354,7 @@ FORMATS: Mapping[str, NamedFormat] = {
         "dns1123LabelPrefix": _shaped(LABEL, 63, LABEL_RULE, prefix=True),
         "dns1123SubdomainPrefix": _shaped(SUBDOMAIN, 253, SUBDOMAIN_RULE, prefix=True),
         "dns1035LabelPrefix": _shaped(LABEL_1035, 63, LABEL_1035_RULE, prefix=True),
-        "labelValue": _shaped(f"({QUALIFIED_NAME})?", 63, LABEL_VALUE_RULE),
+        "labelValue": _shaped(f"({QUALIFIED_NAME})?", 63, LABEL_VALUE_RULE, unit="bytes"),
         "uri": _uri,
         "uuid": lambda value: [] if _UUID.match(value) else ["does not match the UUID format"],
         "byte": _byte,

@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable, Iterator
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from ctrlruntime.cel import patterns
 from ctrlruntime.cel.failures import EvaluationError
 from ctrlruntime.cel.functions import Declared
+from ctrlruntime.cel.mismatches import no_key
 from ctrlruntime.cel.values import (
     NOTHING,
     SECOND,
@@ -167,12 +168,12 @@ def _collections() -> Iterator[Declared]:
     yield Declared("@in", "(A, map(A, B)) -> bool", lambda wanted, items: find_key(items, wanted) is not None)
     yield Declared("_[_]", "(list(A), int) -> A", at_index)
     yield Declared("_[_]", "(map(A, B), A) -> B", at_key)
-    yield Declared("_[_]", "(optional(list(V)), int) -> optional(V)", _optional_index)
-    yield Declared("_[_]", "(optional(map(K, V)), K) -> optional(V)", _optional_index)
-    yield Declared("_[?_]", "(list(V), int) -> optional(V)", _optional_index)
-    yield Declared("_[?_]", "(optional(list(V)), int) -> optional(V)", _optional_index)
-    yield Declared("_[?_]", "(map(K, V), K) -> optional(V)", _optional_index)
-    yield Declared("_[?_]", "(optional(map(K, V)), K) -> optional(V)", _optional_index)
+    yield Declared("_[_]", "(optional(list(V)), int) -> optional(V)", optional_part)
+    yield Declared("_[_]", "(optional(map(K, V)), K) -> optional(V)", optional_part)
+    yield Declared("_[?_]", "(list(V), int) -> optional(V)", optional_part)
+    yield Declared("_[?_]", "(optional(list(V)), int) -> optional(V)", optional_part)
+    yield Declared("_[?_]", "(map(K, V), K) -> optional(V)", optional_part)
+    yield Declared("_[?_]", "(optional(map(K, V)), K) -> optional(V)", optional_part)
     for sized in ("string", "bytes", "list(A)", "map(A, B)"):
         yield Declared("size", f"({sized}) -> int", len)
         yield Declared("size", f"{sized}.() -> int", len)
@@ -203,27 +204,59 @@ def at_key(items: dict[Any, Any], wanted: Any) -> Any:
 
 def at_index(items: list[Any], index: Any) -> Any:
     """Return a list's item. Raises: EvaluationError if it does not exist."""
+    place = index if type(index) is int else _place(index)
+    if not 0 <= place < len(items):
+        raise EvaluationError(f"index out of bounds: {place}")
+    return items[place]
+
+
+def _place(index: Any) -> int:
     if isinstance(index, float):
-        raise EvaluationError(f"unsupported index: {double_text(index)}")
-    if not isinstance(index, int) or isinstance(index, bool):
+        if not (index.is_integer() and _LOWEST <= index <= _HIGHEST):
+            raise EvaluationError(f"unsupported index value {double_text(index)} in list")
+    elif not isinstance(index, int) or isinstance(index, bool):
         raise EvaluationError(f"unsupported index type '{kind_of(index)}' in list")
-    if not 0 <= index < len(items):
-        raise EvaluationError(f"index out of bounds: {int(index)}")
-    return items[index]
+    return int(index)
 
 
-def _optional_index(items: Any, index: Any) -> Optional:
-    if isinstance(items, Optional):
-        if not items.present:
-            return NOTHING
-        items = items.value()
-    if isinstance(items, dict):
-        key = find_key(items, index)
-        return NOTHING if key is None else Optional(items[key[0]])
-    if not isinstance(items, list):
-        raise EvaluationError("no such overload")
-    is_number = isinstance(index, int) and not isinstance(index, bool)
-    return NOTHING if is_number and not 0 <= index < len(items) else Optional(at_index(items, index))
+def find_part(value: Any, key: Any) -> tuple[Any] | None:
+    """Return what a value of any kind has under a key or an index, in a tuple; None if it has nothing there.
+
+    Only maps and lists have parts. Raises: EvaluationError for what cannot be a key.
+    """
+    if not isinstance(key, str | int | float):
+        raise EvaluationError(no_key(key))
+    if isinstance(value, dict):
+        found = find_key(value, key)
+        return None if found is None else (value[found[0]],)
+    if isinstance(value, list):
+        place = _place(key)
+        if not 0 <= place < len(value):
+            return None
+        if isinstance(key, float):  # the lists of objects take none (pkg/cel/common/values.go)
+            raise EvaluationError(f"unsupported index: {place}")
+        return (value[place],)
+    if isinstance(value, Optional):
+        return find_part(value.value(), key) if value.present else None
+    return None
+
+
+def part(value: Any, key: Any) -> Any:
+    """Return what a value of any kind has under a key or an index. Raises: EvaluationError if it has nothing there."""
+    if isinstance(value, Optional):
+        return optional_part(value, key)
+    found = find_part(value, key)
+    if found is None:
+        raise EvaluationError(
+            f"index out of bounds: {_place(key)}" if isinstance(value, list) else f"no such key: {show(key)}"
+        )
+    return found[0]
+
+
+def optional_part(value: Any, key: Any) -> Optional:
+    """Return what a value of any kind, which may be absent, has under a key or an index."""
+    found = find_part(value, key)
+    return NOTHING if found is None else Optional(found[0])
 
 
 # Conversions
@@ -243,7 +276,7 @@ def _conversions() -> Iterator[Declared]:
     yield Declared("double", "(uint) -> double", float)
     yield Declared("double", "(string) -> double", _to_double)
     yield Declared("duration", "(string) -> duration", _to_duration)
-    yield Declared("duration", "(int) -> duration", _span)
+    yield Declared("duration", "(int) -> duration", _no_duration)
     yield Declared("int", "(double) -> int", _double_to_int)
     yield Declared("int", "(duration) -> int", lambda value: value.nanoseconds)
     yield Declared("int", "(string) -> int", lambda value: _to_integer(value, "int"))
@@ -308,6 +341,11 @@ def _to_duration(value: str) -> Duration:
     if found is None:
         raise EvaluationError("type conversion error from 'string' to 'google.protobuf.Duration'")
     return found
+
+
+def _no_duration(_: int) -> Duration:
+    """The checker takes numbers, but cel-go does not convert them."""
+    raise EvaluationError("type conversion error from 'int' to 'google.protobuf.Duration'")
 
 
 def _to_timestamp(value: str) -> Timestamp:
@@ -377,6 +415,8 @@ def _part(read: Callable[[datetime], int]) -> Callable[..., int]:
 
 
 def _zone(name: str) -> timezone | ZoneInfo:
+    if not name:
+        return UTC
     sign, digits = (-1, name[1:]) if name.startswith("-") else (1, name.removeprefix("+"))
     hours, colon, minutes = digits.partition(":")
     if colon and hours.isdigit() and minutes.isdigit():

@@ -69,11 +69,15 @@ def _version(given: Given, existing: Bundle | None) -> str:
         raise ConfigError(
             f"the version has {len(given.version)} characters, and a name has at most {_LONGEST}. Shorten it"
         )
-    if semver.parse(given.version) is not None:
+    if semver.parse(given.version) is not None or _has_large_number(given.version):
         return given.version
     bare = given.version.lstrip("vV")
     hint = f"it without v: {bare}" if semver.parse(bare) is not None else "three numbers, as in 0.1.0 or 1.2.0-rc.1"
     raise ConfigError(f"the version {given.version!r} is not a semantic version. Write {hint}")
+
+
+def _has_large_number(version: str) -> bool:
+    return any(int(part) >= 2**64 for part in re.split(r"[-.]", version) if part.isdecimal())
 
 
 def _fitting(version: str, package: str) -> str:
@@ -85,7 +89,7 @@ def _fitting(version: str, package: str) -> str:
         raise ConfigError(
             f"the version {version!r} has upper-case letters, but a name must be lower case. Use {bare.lower()}"
         )
-    if any(int(part) >= 2**64 for part in re.split(r"[-.]", bare) if part.isdigit()):
+    if _has_large_number(bare):
         raise ConfigError(f"the version {version!r} has a number above 64 bits. Use smaller ones")
     name = name_for(package, version)
     if len(name) > _LONGEST:
