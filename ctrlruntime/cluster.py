@@ -37,9 +37,11 @@ from ctrlruntime.scheme import Scheme
 class Cluster:
     """One API server, with its clients and cache.
 
-    name: "" for the manager's own; part of each request.
-    disable_cache_for: classes that `client` always reads live.
-    read_your_writes_timeout: seconds that a cached read waits for this process's own writes. After that it is a live read.
+    Args:
+        name: "" for the manager's own; part of each request.
+        disable_cache_for: classes that `client` always reads live.
+        read_your_writes_timeout: seconds that a cached read waits for this process's own writes. After that it is a live read.
+
     """
 
     def __init__(

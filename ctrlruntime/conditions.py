@@ -72,11 +72,18 @@ def set_condition(
 
     A new condition, and one whose status changes, gets the current time as lastTransitionTime. Other changes keep it.
 
-    status: True, False, or "True", "False" or "Unknown".
-    observed_generation: None keeps the current value.
+    Args:
+        conditions: the list in the status of an object.
+        type: the type of the condition, such as "Ready".
+        status: True, False, or "True", "False" or "Unknown".
+        reason: one CamelCase word for programs.
+        message: text for people.
+        observed_generation: None keeps the current value.
+        now: returns the current time.
 
     Raises: ValueError for a value that the API server would reject (metav1.Condition): an invalid status, a type or reason that is not a
     single word, a text that is too long.
+
     """
     text = str(status) if isinstance(status, bool) else status
     said: dict[str, str | int] = {"type": type, "status": text, "reason": reason, "message": message}

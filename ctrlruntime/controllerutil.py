@@ -224,7 +224,12 @@ async def delete_tracked_dependents(
     Call it in a finalizer of the owner, and remove the finalizer when it returns 0. Each deleted dependent enqueues the owner again. It
     reads from the API server, in all namespaces, because the cache may lack dependents. Raises: the errors of the client.
 
-    kinds: the kinds of the dependents (see `set_tracked_owner`).
+    Args:
+        client: the client that deletes them.
+        owner: their owner.
+        kinds: the kinds of the dependents (see `set_tracked_owner`).
+        propagation_policy: what happens to their own dependents.
+
     """
     remaining = 0
     for kind in kinds:
@@ -297,15 +302,20 @@ async def create_or_update(
 
     Return the object as the server has it, and the action. The result is UNCHANGED if nothing was sent, or if the server changed nothing.
 
-    mutate: changes the current object in place, or a new one with only its name. It does not change the status: use `client.status`, or
-    create_or_patch.
-    reader: reads the object if a create fails because the cache has not seen it. Default: `client.api_reader`.
+    Args:
+        client: the client that reads and writes.
+        kind: the class of the kind.
+        key: namespace and name, or a request.
+        mutate: changes the current object in place, or a new one with only its name. It does not change the status: use `client.status`, or
+            create_or_patch.
+        reader: reads the object if a create fails because the cache has not seen it. Default: `client.api_reader`.
 
     If the server changed nothing, because it sets fields that `mutate` leaves out, the same write is skipped for a minute, later for up to
     ten. It is sent at once if the object changed, at a resync (`sync_period`), and if a CRD, webhook or admission policy was written
     through this client or changed in its cache.
 
     Raises: ValueError if `mutate` changes name or namespace; Conflict and the other errors of the client.
+
     """
     obj, before, made = await _find_or_create(client, kind, key, mutate, reader)
     if made:

@@ -83,6 +83,14 @@ __all__ = [
 class CtrlError(Exception):
     """The base class of all errors of ctrlruntime."""
 
+    @property
+    def doc_url(self) -> str:
+        """The address of the documentation of the error.
+
+        It is the entry of its class, or of the nearest base class that has one.
+        """
+        return next(_DOCUMENTATION + cls.__name__ for cls in type(self).__mro__ if cls.__name__ in _DOCUMENTED)
+
 
 @dataclass(frozen=True, slots=True)
 class StatusCause:
@@ -214,6 +222,15 @@ class APIStatusError(CtrlError):
         error.is_answer = True
         return error
 
+
+_DOCUMENTATION: Final = "https://ctrlruntime.dev/reference/errors/#"
+
+_DOCUMENTED: Final = frozenset({
+    *__all__,
+    "ConversionError", "Denied", "NotReadyError", "QueueShutDownError", "ReconcileCancelledError", "ReconcilePanicError",
+    "ReconcileTimeoutError", "UnhealthyError",
+}) - {"TRANSIENT_ERRORS", "StatusCause"}  # fmt: skip
+"""The classes that have an entry in docs/reference/errors.md: all public ones. Names, since most are in modules above this one."""
 
 _LONGEST_MESSAGE: Final = 16 * 1024
 """The maximum number of characters of a server's message in the text of an error."""
@@ -456,8 +473,10 @@ class StaleReadError(CacheError):
 
     It is transient: a reconcile that raises it is retried with backoff.
 
-    kind: the kind that was read, as Kind.group.
-    age: seconds since the oldest of these writes was sent.
+    Args:
+        kind: the kind that was read, as Kind.group.
+        age: seconds since the oldest of these writes was sent.
+
     """
 
     def __init__(self, message: str, *, kind: str = "", age: float = 0.0) -> None:

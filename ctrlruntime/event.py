@@ -113,7 +113,9 @@ class UpdateEvent(msgspec.Struct, Generic[T], frozen=True, gc=False):
 class DeleteEvent(msgspec.Struct, Generic[T], frozen=True, gc=False):
     """An object was deleted.
 
-    `delete_state_unknown`: the deletion event was missed, and the snapshot is the last known state.
+    Args:
+        delete_state_unknown: the deletion event was missed, and the snapshot is the last known state.
+
     """
 
     snapshot: Snapshot[T]

@@ -9,7 +9,8 @@ from typing import Generic, TypeAlias, TypeVar
 from ctrlruntime.api import Object
 from ctrlruntime.client.interfaces import Client
 from ctrlruntime.controllerutil import add_finalizer, contains_finalizer, remove_finalizer
-from ctrlruntime.errors import RequeueAfter
+from ctrlruntime.errors import CtrlError, RequeueAfter
+from ctrlruntime.reconcile import is_terminal
 
 T = TypeVar("T", bound=Object)
 
@@ -52,7 +53,8 @@ class Finalizers(Generic[T]):
 
         Raises:
             Conflict: The object changed since it was read.
-            Exception: The error of the finalizer that failed, or an ExceptionGroup of several.
+            Exception: The error of the finalizer that failed, or an ExceptionGroup of several. It is terminal only if no other finalizer
+                has to be retried.
             RequeueAfter: No finalizer failed, but some wait. It has the shortest of their times, and all reasons.
 
         """
@@ -90,10 +92,23 @@ class Finalizers(Generic[T]):
             obj.metadata.resource_version = written.metadata.resource_version
         if needs_update:
             await client.update(obj)
-        if len(failures) == 1:
-            raise next(iter(failures.values()))
-        if failures:
-            raise ExceptionGroup(f"finalizers failed: {', '.join(failures)}", list(failures.values()))
-        if waits:
-            reasons = [f"finalizer {name}: {error}" for name, error in waits.items()]
-            raise RequeueAfter(min(error.seconds for error in waits.values()), "; ".join(reasons))
+        _raise(failures, waits)
+
+
+def _raise(failures: dict[str, Exception], waits: dict[str, RequeueAfter]) -> None:
+    """Raise what the failures and the waits of finalizers, by name, mean together."""
+    terminal = {name: error for name, error in failures.items() if is_terminal(error)}
+    retried = {name: error for name, error in failures.items() if name not in terminal}
+    if terminal and (retried or waits):
+        # A terminal error would end the retries of the other finalizers, so only its text is passed on.
+        texts = "; ".join(f"finalizer {name}: {error}" for name, error in (terminal | waits).items())
+        if not retried:
+            raise CtrlError(f"{texts}. Retried for {', '.join(waits)}")
+        raise ExceptionGroup(f"finalizers failed: {', '.join(retried)}; also {texts}", list(retried.values()))
+    if len(failures) == 1:
+        raise next(iter(failures.values()))
+    if failures:
+        raise ExceptionGroup(f"finalizers failed: {', '.join(failures)}", list(failures.values()))
+    if waits:
+        reasons = [f"finalizer {name}: {error}" for name, error in waits.items()]
+        raise RequeueAfter(min(error.seconds for error in waits.values()), "; ".join(reasons))

@@ -106,10 +106,13 @@ def enqueue_request_for_owner(
     As in controller-runtime, the uid of the reference is ignored. A dependent of an earlier owner of the same name enqueues the current
     one, whose reconciler can compare uids with `has_owner`.
 
-    is_namespaced: returns whether the owner kind is namespaced; called until it returns. None: according to the class.
-    only_controller_owner: ignore owners that are not the controller.
+    Args:
+        owner: the class of the owner kind.
+        is_namespaced: returns whether the owner kind is namespaced; called until it returns. None: according to the class.
+        only_controller_owner: ignore owners that are not the controller.
 
     Raises: NotRegisteredError if `owner` is not a kind.
+
     """
     return _Owner(owner, is_namespaced, only_controller_owner=only_controller_owner)
 

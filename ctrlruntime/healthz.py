@@ -63,7 +63,9 @@ def ping() -> None:
 class Checks:
     """Named checks, run together or one by one.
 
-    `time_limit`: seconds after which a check fails.
+    Args:
+        time_limit: seconds after which a check fails.
+
     """
 
     def __init__(self, *, time_limit: float = TIME_LIMIT) -> None:

@@ -53,11 +53,15 @@ async def install_crds(
     the CRD override changes by others, and fields that the CRD no longer has are removed. Other fields stay: labels and annotations of
     others, an injected CA bundle, and the conversion if the CRD does not have one.
 
-    sources: classes (those of one group and kind are the versions of one CRD), manifests, files and folders.
-    wait: seconds. If a CRD of the same name is being deleted, the call waits until it is deleted.
+    Args:
+        client: a client for the cluster.
+        sources: classes (those of one group and kind are the versions of one CRD), manifests, files and folders.
+        wait: seconds. If a CRD of the same name is being deleted, the call waits until it is deleted.
+        sleep: waits between two reads of a CRD.
 
     Raises: GenerateError for a class that cannot become a CRD, ConfigError for sources without CRDs, APIStatusError if the server rejects
     one, InstallTimeoutError.
+
     """
     definitions = _definitions(sources)
     if not definitions:

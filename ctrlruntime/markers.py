@@ -96,11 +96,13 @@ class CEL(Marker):
 
     `oldSelf` is the value before an update.
 
-    message: the error message.
-    message_expression: a CEL expression that returns the message.
-    optional_old_self: also run the rule if the old object has no value.
+    Args:
+        message: the error message.
+        message_expression: a CEL expression that returns the message.
+        optional_old_self: also run the rule if the old object has no value.
 
     Raises: ValueError for an empty rule or an unknown reason.
+
     """
 
     rule: str
@@ -238,9 +240,11 @@ class OLMDescriptor(Marker):
     Each field directly below spec and status has a descriptor, and so has each deeper field with a single value. Its name is the name of
     the field, its description that of the field. A deeper object has one only with this marker.
 
-    x: hints (`podCount`, `fieldGroup:pods`, `Secret`), as short names of their URNs.
-    order: sorts it before those with a higher order, or without one.
-    hidden: leave it out, with everything below it.
+    Args:
+        x: hints (`podCount`, `fieldGroup:pods`, `Secret`), as short names of their URNs.
+        order: sorts it before those with a higher order, or without one.
+        hidden: leave it out, with everything below it.
+
     """
 
     display: str = ""
@@ -352,11 +356,16 @@ def printcolumn(
 
     Columns have the order of the decorators, from the top.
 
-    json_path: a path like `.status.phase`.
-    type: follows from the path if it leads to a field of the class.
-    priority: above 0 shows the column only with `-o wide`.
+    Args:
+        name: the heading of the column.
+        json_path: a path like `.status.phase`.
+        type: follows from the path if it leads to a field of the class.
+        description: a text about the column.
+        format: an OpenAPI format of the value, such as "int32" or "date-time".
+        priority: above 0 shows the column only with `-o wide`.
 
     Raises: ValueError for an unknown type or format, or a path that does not start with a dot.
+
     """
     if type is not None:
         _one_of(f"printcolumn {name!r}: type", type, _COLUMN_TYPES)

@@ -9,6 +9,7 @@ from typing import Any, Protocol, TypeAlias, cast
 import msgspec
 from typing_extensions import TypeVar
 
+from ctrlruntime.errors import TerminalError
 from ctrlruntime.rest.fence import current_actor
 
 
@@ -76,3 +77,24 @@ class Reconciler(Protocol[R_contra]):
 
 
 ReconcileFunction: TypeAlias = Callable[[Any], Awaitable[Result | None] | Result | None]
+
+
+def is_terminal(error: BaseException) -> bool:
+    """Return whether an error is a TerminalError, was raised from one, or is a group that contains one, at any depth.
+
+    As with errors.Is in Go, one terminal error among several joined errors makes all of them terminal.
+    """
+    seen: set[int] = set()
+    left: list[BaseException] = [error]
+    while left:
+        one = left.pop()
+        if isinstance(one, TerminalError):
+            return True
+        if id(one) in seen:
+            continue
+        seen.add(id(one))
+        if one.__cause__ is not None:
+            left.append(one.__cause__)
+        if isinstance(one, BaseExceptionGroup):
+            left += cast("BaseExceptionGroup[BaseException]", one).exceptions
+    return False

@@ -89,11 +89,13 @@ class EventRecorder:
     Nothing is written until `run` runs. If `capacity` Events wait, further ones are dropped, logged and counted in `dropped`, as are failed
     writes. The same number of Events is remembered for counting; an older one is recorded as a new Event.
 
-    clock: measures intervals (seconds).
-    now: the time of Events.
+    Args:
+        clock: measures intervals (seconds).
+        now: the time of Events.
 
     Raises: ValueError for an invalid controller name. It must be a qualified name (`example.com/backup`), see ValidateEventCreate in
     k8s.io/kubernetes/pkg/apis/core/validation/events.go.
+
     """
 
     def __init__(
@@ -144,10 +146,16 @@ class EventRecorder:
 
         Both are short words in CamelCase (Create, Created).
 
-        note: text for people, cut after 1 KiB.
-        related: another object that took part.
+        Args:
+            obj: the object that the Event is about.
+            type: "Warning" if a person should look at it.
+            reason: the cause, in the past tense.
+            action: the action, as a verb.
+            note: text for people, cut after 1 KiB.
+            related: another object that took part.
 
         Returns at once. Raises: ValueError for an invalid Event: reason and action have 1 to 128 bytes.
+
         """
         if type not in {"Normal", "Warning"}:
             raise ValueError(f"an event's type is Normal or Warning, not {type!r}")

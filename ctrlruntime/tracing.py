@@ -31,7 +31,11 @@ SCOPE = "ctrlruntime"
 class Tracing:
     """Creates the spans.
 
-    `provider`: default is the global provider. Raises: ConfigError without opentelemetry-api.
+    Args:
+        provider: default is the global provider.
+
+    Raises: ConfigError without opentelemetry-api.
+
     """
 
     def __init__(self, provider: TracerProvider | None = None) -> None:

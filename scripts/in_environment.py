@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 _ENVIRONMENT = Path(__file__).with_name("environment")
-_RUN = 'source "$0" && environment .venv dev && cd "$OLDPWD" && exec python "$@"'
+_RUN = 'source "$0" && environment .venv dev,docs && cd "$OLDPWD" && exec python "$@"'
 
 if not Path(sys.prefix, ".stamp").is_file():
     os.execvp("bash", ["bash", "-ec", _RUN, str(_ENVIRONMENT), str(Path(sys.argv[0]).resolve()), *sys.argv[1:]])

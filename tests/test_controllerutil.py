@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from types import SimpleNamespace
 
 import pytest
@@ -26,11 +27,11 @@ from ctrlruntime.controllerutil import (
     set_controller_reference,
     set_owner_reference,
 )
-from ctrlruntime.errors import AlreadyExists, AlreadyOwnedError, Conflict, NotFound, RequeueAfter
+from ctrlruntime.errors import AlreadyExists, AlreadyOwnedError, Conflict, NotFound, RequeueAfter, TerminalError
 from ctrlruntime.field import Time
 from ctrlruntime.finalizer import Finalizers
 from ctrlruntime.patch import apply_merge_patch
-from ctrlruntime.reconcile import Request
+from ctrlruntime.reconcile import Request, is_terminal
 
 
 class Spec(Model):
@@ -504,6 +505,37 @@ async def test_several_failures_are_raised_together():
     registry.register("example.com/b", fails)
     with pytest.raises(ExceptionGroup, match=r"example\.com/a, example\.com/b"):
         await registry.reconcile(Memory(), deleted("example.com/a", "example.com/b"))
+
+
+@pytest.mark.parametrize(
+    ("others", "expected"),
+    [
+        ([], "no such zone"),
+        ([TerminalError("no such bucket")], "finalizers failed: example.com/0, example.com/1"),
+        ([ConnectionError("not now")], "finalizers failed: example.com/1; also finalizer example.com/0: no such zone"),
+        (
+            [RequeueAfter(30, "the Job runs")],
+            "finalizer example.com/0: no such zone; finalizer example.com/1: the Job runs. Retried for example.com/1",
+        ),
+    ],
+)
+async def test_terminal_error_of_a_finalizer_does_not_stop_the_retries_of_others(others, expected):
+    def raising(error):
+        def finalizer(obj):
+            raise error
+
+        return finalizer
+
+    errors = [TerminalError("no such zone"), *others]
+    registry = Finalizers()
+    for number, error in enumerate(errors):
+        registry.register(f"example.com/{number}", raising(error))
+
+    with pytest.raises(Exception, match=re.escape(expected)) as raised:
+        await registry.reconcile(Memory(), deleted(*(f"example.com/{number}" for number in range(len(errors)))))
+
+    assert not isinstance(raised.value, RequeueAfter)  # which is not logged as an error
+    assert is_terminal(raised.value) == all(isinstance(error, TerminalError) for error in errors)
 
 
 async def test_finalizers_that_wait_stay_without_an_error():

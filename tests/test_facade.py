@@ -84,9 +84,9 @@ def test_module_repeats_no_name_of_ctrl_unless_it_defines_it(module):
 
 
 def names_in_reference() -> list[str]:
-    """Every name of the two tables in docs/reference.md, as `ctrl.Object` or `ctrl.webhook.Admission`."""
+    """Every name of the two tables in docs/reference/index.md, as `ctrl.Object` or `ctrl.webhook.Admission`."""
     named = []
-    for line in (ROOT / "docs/reference.md").read_text().splitlines():
+    for line in (ROOT / "docs/reference/index.md").read_text().splitlines():
         cells = [cell.strip() for cell in line.strip("|").split("|")]
         if line.startswith("|") and len(cells) == 3 and cells[0].startswith("`ctrl."):
             named += [f"{cells[0].strip('`')}.{name}" for name in re.findall(r"`(\w+)`", cells[2])]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -43,6 +44,56 @@ def test_of_several_pages_the_one_that_fails_is_named(tmp_path):
 def test_a_block_after_the_mark_is_compiled_and_not_run(tmp_path):
     assert run(tmp_path, "<!-- compile only -->\n\n```python\nawait nothing()\n```\n").returncode == 0
     assert run(tmp_path, "<!-- compile only -->\n\n```python\nthis is not a Python\n```\n").returncode == 1
+
+
+@pytest.fixture
+def checkout(tmp_path):
+    for name in ("check-docs", "in_environment.py", "side_by_side.py"):
+        (tmp_path / "scripts").mkdir(exist_ok=True)
+        shutil.copy(SCRIPT.with_name(name), tmp_path / "scripts")
+    for folder in ("docs", "tests/docs"):
+        (tmp_path / folder).mkdir(parents=True)
+    (tmp_path / "README.md").touch()
+    (tmp_path / "docs" / "page.md").write_text("```python\ndef f():\n    return 1\n```\n")
+    return tmp_path
+
+
+def run_all(checkout: Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, checkout / "scripts" / "check-docs"]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def test_file_in_tests_runs_after_its_page_with_the_names_of_the_page(checkout):
+    (checkout / "tests/docs/page.py").write_text("print('got', f())\nassert f() == 2\n")
+
+    done = run_all(checkout)
+
+    assert done.returncode == 1
+    assert "got 1\n" in done.stdout
+    assert "page.md fails" in done.stdout
+
+
+def test_numbered_pages_of_a_folder_run_once_as_one_document(checkout):
+    folder = checkout / "docs" / "tutorial"
+    folder.mkdir()
+    (folder / "index.md").write_text("```python\nprint('index')\n```\n")
+    (folder / "2-b.md").write_text(
+        "```python\nprint('x is', x)\n```\n<!-- run -->\n```console\n$ cat note\nhello\n```\n"
+    )
+    (folder / "1-a.md").write_text("```python\nx = 1\n```\n<!-- run -->\n```console\n$ echo hello > note\n```\n")
+
+    done = run_all(checkout)
+
+    assert (done.returncode, sorted(done.stdout.splitlines())) == (0, ["index", "x is 1"])
+
+
+def test_file_in_tests_without_a_page_is_a_failure(checkout):
+    (checkout / "tests/docs/other.py").touch()
+
+    done = run_all(checkout)
+
+    assert done.returncode == 1
+    assert "tests/docs has files without a page in docs/" in done.stdout
 
 
 def test_other_languages_are_left_alone(tmp_path):

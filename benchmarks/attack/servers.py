@@ -291,7 +291,9 @@ def _peak() -> int:
 def main() -> None:
     parser = argparse.ArgumentParser(description="What one kind of hostile answer does to the client of ctrlruntime.")
     parser.add_argument("kind", choices=KINDS)
-    print(json.dumps(asyncio.run(attack(parser.parse_args().kind))._asdict()))
+    parser.add_argument("--timeout", type=float, default=20.0, help="seconds of the client (default: 20)")
+    args = parser.parse_args()
+    print(json.dumps(asyncio.run(attack(args.kind, timeout=args.timeout))._asdict()))
 
 
 if __name__ == "__main__":

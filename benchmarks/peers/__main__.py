@@ -2,7 +2,7 @@
 
     python -m benchmarks.peers [--quick] [--runs 5] [--only synced,reconciled,…] [--programs ctrlruntime,go,…]
 
-docs/performance.md says what is measured and how. The raw figures go to benchmarks/results/.
+docs/proof/performance.md says what is measured and how. The raw figures go to benchmarks/results/.
 """
 
 from __future__ import annotations

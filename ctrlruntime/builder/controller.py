@@ -88,10 +88,13 @@ def new_controller_managed_by(manager: Manager, *, request: type[R]) -> Builder[
 def new_controller_managed_by(manager: Manager, *, request: type[Any] = Request) -> Builder[Any]:
     """Return a builder for a controller of `manager`.
 
-    request: the class of its requests, if they are not namespace and name of an object. Such a controller has `watches` with its own
-    handlers, and no `for_` or `owns`.
+    Args:
+        manager: the manager that runs the controller.
+        request: the class of its requests, if they are not namespace and name of an object. Such a controller has `watches` with its own
+            handlers, and no `for_` or `owns`.
 
     Raises: ConfigError without a manager.
+
     """
     return Builder(manager, request=request)
 

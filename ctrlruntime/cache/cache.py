@@ -215,9 +215,9 @@ class Cache:
         for gvk, held in list(self._held.items()):
             informer, watch = held.informer, self.options.for_kind(self._kind_options.get(gvk)).watch
             limit = max(self.options.stale_after, 2 * (watch.timeout[1] + watch.timeout_grace))
-            if informer is not None and informer.silence > limit:
+            if informer is not None and informer.silence() > limit:
                 why = f" ({error})" if (error := informer.last_error) is not None else ""
-                found[str(gvk)] = f"no activity for {informer.silence:.0f} s{why}"
+                found[str(gvk)] = f"no activity for {informer.silence():.0f} s{why}"
         return found
 
     def informers(self) -> Mapping[GroupVersionKind, Informer]:
@@ -360,12 +360,15 @@ class Cache:
     def index_field(self, kind: type[Any], field: str, values: IndexFunction | None = None) -> None:
         """Index a kind by a field, so that `list(fields={field: value})` needs no scan.
 
-        field: a path of JSON names (`spec.nodeName`), or any name together with `values`.
-        values: a function that returns the values of a decoded object.
+        Args:
+            kind: the class of the kind.
+            field: a path of JSON names (`spec.nodeName`), or any name together with `values`.
+            values: a function that returns the values of a decoded object.
 
         May be called before and after the start. An index over more than metadata makes the cache store the complete kind.
 
         Raises: ValueError if the index exists, or if the field needs no index.
+
         """
         codec = self._codecs.of(kind)
         held = self._hold(codec.gvk)

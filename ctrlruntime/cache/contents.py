@@ -46,7 +46,7 @@ class CacheMetrics(Protocol):
     watch_restarts: dict[str, float]
     events_coalesced: float
     decode_errors: float
-    last_activity: float | None
+    silence: Callable[[], float] | None
 
 
 class _Subscriber(NamedTuple):

@@ -222,14 +222,8 @@ class Informer:
         # No coroutine function: that would begin to listen with its first step, and miss what is seen before.
         return self._changed.wait()
 
-    @property
-    def proof_of_life(self) -> float:
-        """The time on the clock of the oldest last activity of a scope."""
-        return min((reflector.last_activity for reflector in self._reflectors.values()), default=float("-inf"))
-
-    @property
     def silence(self) -> float:
-        """Seconds since the oldest last activity of a scope, or since it was started.
+        """Return the seconds since the oldest last activity of a scope, or since it was started.
 
         Safe in any thread.
         """
@@ -280,6 +274,8 @@ class Informer:
         """
         self._contents.adopt(other._contents)
         other._metrics = None  # the counters of the kind are ours from here on
+        if self._metrics is not None:
+            self._metrics.silence = self.silence
 
     def has_caught_up(self, other: Informer) -> bool:
         """Return whether this informer has seen, in each scope, everything that the other has."""
@@ -296,6 +292,8 @@ class Informer:
         with anyio.CancelScope() as scope:
             self._scope = scope
             self._started_at = self._clock()
+            if self._metrics is not None:
+                self._metrics.silence = self.silence
             planned = await self._planned()
             async with anyio.create_task_group() as group:
                 self._group = group
@@ -373,7 +371,7 @@ class Informer:
         self._contents.stop()
         if self._metrics is not None:
             self._metrics.objects = self._metrics.size_bytes = 0
-            self._metrics.last_activity = None
+            self._metrics.silence = None
         self._tell()
         self._wake()
 
@@ -484,7 +482,6 @@ class Informer:
     def _count(self, metrics: CacheMetrics, update: Update | None = None) -> None:
         metrics.objects = len(self.store)
         metrics.size_bytes = self.store.size_bytes
-        metrics.last_activity = self.proof_of_life if self._reflectors else None
         metrics.events_coalesced = self._contents.coalesced
         if not isinstance(update, Changed):
             metrics.relists = self._former_lists + sum(reflector.relists for reflector in self._reflectors.values())

@@ -10,7 +10,7 @@ It reads a `Collection` (pages and frames of bytes). An informer iterates over `
 reflector stores no objects, only the version to resume from. The next page is requested while the informer processes a page.
 
 A watch shows that it is alive when it ends: its timeout is 30 to 45 s, and it is dropped if it has not ended 10 s later. So a dead
-connection is replaced within 55 s, without a list (docs/architecture.md).
+connection is replaced within 55 s, without a list (docs/concepts/architecture.md).
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ _HELP: Final = """Validate a bundle, without a cluster or a registry.
 
     DIR is its folder. The command checks its files, annotations and dependencies, every object with the rules of kube-apiserver, and the
     ClusterServiceVersion with the rules of the Operator Lifecycle Manager. Each finding is a line with the file, the object, the field, the
-    problem and, in brackets, the code of the check. Codes do not change; docs/olm-checks.md lists them.
+    problem and, in brackets, the code of the check. Codes do not change; docs/reference/bundle-checks.md lists them.
 
     Some checks are optional; --list-optional lists them.
 

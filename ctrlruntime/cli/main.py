@@ -1,4 +1,4 @@
-"""The root of the command line: its commands, and how every failure ends: one line and an exit code."""
+"""The root of the command line: its commands, and how every failure ends: one line, for some a link to its page, and an exit code."""
 
 from __future__ import annotations
 
@@ -48,6 +48,9 @@ _COMMANDS: Final = {
     "why": Command("ctrlruntime.cli.why", "why", "Explain why an object was reconciled, or why not."),
 }  # fmt: skip
 
+_EXPLAINED_BY_MESSAGE: Final = frozenset({"CtrlError", "ConfigError", "GenerateError"})
+"""The entries of the error reference that only say: the message has the cause and a fix."""
+
 _EPILOG: Final = """Exit codes: 0 success, 1 failed, rejected or (with --check) stale, 2 wrong usage."""
 
 
@@ -71,6 +74,8 @@ class _Program(LazyGroup):
             if ctx.params["traceback"]:
                 raise
             say(f"error: {error}", err=True)
+            if error.doc_url.rpartition("#")[2] not in _EXPLAINED_BY_MESSAGE:
+                say(f"See {error.doc_url}", err=True)
             ctx.exit(1)
         except click.ClickException as error:
             error.message = escaped(error.message)  # type: ignore[misc]  # it can hold what stands in a file

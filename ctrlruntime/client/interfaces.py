@@ -37,10 +37,12 @@ PropagationPolicy: TypeAlias = Literal["Background", "Foreground", "Orphan"]
 class ListResult(Sequence[T], Generic[T]):
     """The result of a list: a sequence that decodes each item once, on first access.
 
-    metadata: the metadata of all items, without decoding.
-    resource_version: the version of the list.
-    continue_token: the token for the next page; empty on the last page.
-    remaining_item_count: the number of items on later pages, if the server sent it.
+    Args:
+        metadata: the metadata of all items, without decoding.
+        resource_version: the version of the list.
+        continue_token: the token for the next page; empty on the last page.
+        remaining_item_count: the number of items on later pages, if the server sent it.
+
     """
 
     __slots__ = (
@@ -169,11 +171,16 @@ class Reader(Protocol):
     ) -> ListResult[T]:
         """List the objects that match both selectors.
 
-        namespace: the namespace, or None for all namespaces.
-        limit: the maximum number of objects.
-        continue_token: the token of the previous page.
+        Args:
+            kind: the class of the kind.
+            namespace: the namespace, or None for all namespaces.
+            labels: a label selector: a dict, text as for kubectl, or a `selector.LabelSelector`.
+            fields: a field selector, in the same forms.
+            limit: the maximum number of objects.
+            continue_token: the token of the previous page.
 
         Raises: the errors of `get`, except NotFound.
+
         """
         ...
 
@@ -317,9 +324,13 @@ class Client(Reader, Writer, Protocol):
     async def get(self, kind: type[T], key: ObjectKey, *, live_fallback: bool = False) -> T:
         """Return the object at `key`.
 
-        live_fallback: read from the API server if the cache has only part of the kind and does not have the object.
+        Args:
+            kind: the class of the kind.
+            key: namespace and name, or a request.
+            live_fallback: read from the API server if the cache has only part of the kind and does not have the object.
 
         Raises: as `Reader.get`; ObjectNotCachedError (a NotFound) if the object may exist, but no live read was made.
+
         """
         ...
 

@@ -60,7 +60,9 @@ class CachedReader(Reader, Protocol):
 class SplitClient(WrappedClient):
     """A `Client` that reads through `cache` and writes through `api`.
 
-    `disable_cache_for`: classes that are always read live. `reads_live` returns the same for a class at the time of a read.
+    Args:
+        disable_cache_for: classes that are always read live. `reads_live` returns the same for a class at the time of a read.
+
     """
 
     def __init__(

@@ -23,7 +23,7 @@ import msgspec
 from typing_extensions import TypeVar
 
 from ctrlruntime.controller.options import ControllerOptions
-from ctrlruntime.controller.reconcilers import checked, is_terminal, reconcile_of, requeue_of
+from ctrlruntime.controller.reconcilers import checked, reconcile_of, requeue_of
 from ctrlruntime.controller.running import (
     Deadline,
     Job,
@@ -42,7 +42,7 @@ from ctrlruntime.frames import line_of_error
 from ctrlruntime.journal import Journal, Run
 from ctrlruntime.log import bind, get_logger, unbind
 from ctrlruntime.metrics import Metrics
-from ctrlruntime.reconcile import Reconciler, Request, Result
+from ctrlruntime.reconcile import Reconciler, Request, Result, is_terminal
 from ctrlruntime.rest.fence import Actor, acting
 from ctrlruntime.source import Kind, Source
 from ctrlruntime.tracing import Tracing
@@ -138,10 +138,13 @@ class Controller(Generic[R]):
 
     It needs no manager: add sources and `await start()`.
 
-    name: labels its metrics and log lines, and is the default field manager of its writes.
-    group, kind: those of the reconciled objects, for log lines.
+    Args:
+        name: labels its metrics and log lines, and is the default field manager of its writes.
+        group: the API group of the reconciled objects, for log lines.
+        kind: the kind of the reconciled objects, for log lines.
 
     Raises: ValueError without a name, TypeError without a reconciler.
+
     """
 
     def __init__(

@@ -9,7 +9,7 @@ from typing import Any, Protocol, TypeVar, cast
 from ctrlruntime.api.metadata import ObjectKey
 from ctrlruntime.controller.blocking import blocking
 from ctrlruntime.controller.running import is_async
-from ctrlruntime.errors import RequeueAfter, TerminalError
+from ctrlruntime.errors import RequeueAfter
 from ctrlruntime.frames import name_of
 from ctrlruntime.reconcile import Reconciler, Request, Result
 
@@ -54,27 +54,6 @@ class _Fetching:
             return None if obj is None else function(obj)
 
         self.reconcile: Callable[[Request], Any] = awaited if is_async(function) else plain
-
-
-def is_terminal(error: BaseException) -> bool:
-    """Return whether an error is a TerminalError, was raised from one, or is a group that contains one, at any depth.
-
-    As with errors.Is in Go, one terminal error among several joined errors makes all of them terminal.
-    """
-    seen: set[int] = set()
-    left: list[BaseException] = [error]
-    while left:
-        one = left.pop()
-        if isinstance(one, TerminalError):
-            return True
-        if id(one) in seen:
-            continue
-        seen.add(id(one))
-        if one.__cause__ is not None:
-            left.append(one.__cause__)
-        if isinstance(one, BaseExceptionGroup):
-            left += cast("BaseExceptionGroup[BaseException]", one).exceptions
-    return False
 
 
 def requeue_of(error: BaseException) -> Result | None:

@@ -19,7 +19,7 @@ def lines(why: facts.Why) -> list[str]:
         told.append(f"the watch of {watch.kind} is {watch.state}, {_alive(watch)}: {watch.trouble or 'not synced yet'}")
     if why.led_to:
         key = f"{why.namespace}/{why.name}" if why.namespace else why.name
-        told.append(f"{why.kind} {key} has led to")
+        told.append(f"{why.kind} {key} led to")
         told += [
             f"  {led.kind or led.controller} {led.request}: {led.outcome} {ago(why.now - led.started)} ago, for {because(led.trigger)}"
             for led in why.led_to
@@ -45,15 +45,15 @@ def in_words(loop: facts.Loop) -> str:
     """Return a write loop as text."""
     reasons = {
         "no_op": "change nothing",
-        "reverted": "take back what was written before",
-        "contested": f"are taken back by {', '.join(loop.others) or 'somebody'}",
+        "reverted": "undo the write before",
+        "contested": f"are reverted by {', '.join(loop.others) or 'another client'}",
     }
     fields = f": {', '.join(loop.fields)}" if loop.fields else ""
     return f"{loop.writes} writes in a row to {loop.kind} {loop.object} {reasons.get(loop.why, loop.why)}{fields}"
 
 
 def _alive(watch: facts.Watch) -> str:
-    return "never alive" if watch.alive is None else f"alive {ago(watch.alive)} ago"
+    return "no activity yet" if watch.alive is None else f"last activity {ago(watch.alive)} ago"
 
 
 def _answer(answer: facts.Answer, now: float) -> Iterator[str]:

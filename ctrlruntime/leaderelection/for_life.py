@@ -59,14 +59,21 @@ async def become(
 
     Call it before the manager starts.
 
-    name: the name of the ConfigMap, the same in all replicas.
-    namespace: default POD_NAMESPACE, or the namespace of the service account.
-    pod: the name of this Pod; default POD_NAME.
+    Args:
+        cluster: the configuration of the cluster, or a client.
+        name: the name of the ConfigMap, the same in all replicas.
+        namespace: default POD_NAMESPACE, or the namespace of the service account.
+        pod: the name of this Pod; default POD_NAME.
+        environ: the environment variables.
+        namespace_file: the file with the namespace of the service account.
+        sleep: waits between two attempts.
+        rng: returns a number from 0 to 1, for the jitter of the waits.
 
     Outside a cluster, where all three are unknown, it returns at once. It deletes a leader's Pod that was evicted, preempted, or whose node
     is not ready. Otherwise it waits for it: 1 s, doubled up to 16 s.
 
     Raises: ConfigError if POD_NAME or the namespace is missing, Forbidden with the required permissions.
+
     """
     place = _place(name, namespace, pod, environ, namespace_file)
     if place is None:

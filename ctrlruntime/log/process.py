@@ -24,13 +24,16 @@ def setup(
 
     This includes this package, structlog's loggers and those of the standard library.
 
-    stream: None is stderr.
-    processors: structlog processors, `processor(logger, method, event_dict)`. Each returns the event_dict with its changes, or raises
-    `structlog.DropEvent`. They see every line after level, sampling and time (`level`, `ts`, `logger`), and before exceptions (`exc_info`)
-    and API objects become text. If a processor fails, the line has a field that reports this.
+    Args:
+        options: level, format and sampling.
+        stream: None is stderr.
+        processors: structlog processors, `processor(logger, method, event_dict)`. Each returns the event_dict with its changes, or raises
+            `structlog.DropEvent`. They see every line after level, sampling and time (`level`, `ts`, `logger`), and before exceptions
+            (`exc_info`) and API objects become text. If a processor fails, the line has a field that reports this.
 
     May be called again. The standard library's loggers write from info (or from the higher level requested), and from debug at verbosity 2.
     Other handlers of its root logger stay.
+
     """
     from ctrlruntime.log.chain import Chain
 

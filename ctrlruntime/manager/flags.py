@@ -144,7 +144,10 @@ class Flags:
 def add_flags(parser: argparse.ArgumentParser, *, log_options: log.Options | None = None) -> None:
     """Add the operator's flags to your own parser.
 
-    `log_options`: the defaults for missing --zap flags.
+    Args:
+        parser: your parser.
+        log_options: the defaults for missing --zap flags.
+
     """
     parser.add_argument(
         "--kubeconfig", metavar="PATH", help="kubeconfig file (default: KUBECONFIG, the pod's, ~/.kube/config)"
@@ -222,12 +225,16 @@ def parse_flags(
 ) -> Flags:
     """Parse the command line, configure logging, and return the flags.
 
-    parser: your own parser, with your arguments.
-    log_options: the defaults for missing --zap flags, such as `log.Options(devel=True)` for debugging. Default: from level info, for people on
-    a terminal, else JSON.
-    parser_options: options for the parser (`prog`, `description`, …), if you pass none.
+    Args:
+        argv: the arguments; default: those of the process.
+        parser: your own parser, with your arguments.
+        log_options: the defaults for missing --zap flags, such as `log.Options(devel=True)` for debugging. Default: from level info, for
+            people on a terminal, else JSON.
+        environ: the environment variables.
+        parser_options: options for the parser (`prog`, `description`, …), if you pass none.
 
     Exits with code 2 and the usage, as argparse does, for an unknown or invalid flag.
+
     """
     parser = parser or argparse.ArgumentParser(**parser_options)
     add_flags(parser, log_options=log_options)

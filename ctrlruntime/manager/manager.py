@@ -73,6 +73,9 @@ T = TypeVar("T")
 _RELEASE: Final = 1.0
 """Seconds to release the Lease if the grace period is already over."""
 
+_REVIEWS: Final = 5.0
+"""Seconds for running reviews of webhooks if the grace period is already over."""
+
 
 ANSWER_WITHIN: Final = 4.0
 """Seconds until the main loop must start a call from the second loop; less than the timeout of a health check."""
@@ -698,7 +701,9 @@ class Manager:
             ]
         if self._webhook_server is not None:
             # After the controllers, whose writes may be reviewed here, and before the caches, which reviews read.
-            await self._attempt(self._webhook_server.stop())
+            # Reviews share the grace period: the Lease is released after them, and the process may be killed soon.
+            left = grace.left()
+            await self._attempt(self._webhook_server.stop(None if left is None else max(left, _REVIEWS)))
         self._errors += await self._caches.stop(Grace(10.0))
         for server in (self._metrics_server, self._health_server, self._debug_server):
             if server is not None:

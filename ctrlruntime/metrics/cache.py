@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 
 class CacheMetrics:
     """Plain counters, written by the informer of the kind."""
@@ -11,9 +13,9 @@ class CacheMetrics:
         "decode_errors",
         "events_coalesced",
         "kind",
-        "last_activity",
         "objects",
         "relists",
+        "silence",
         "size_bytes",
         "subscribers",
         "watch_restarts",
@@ -35,5 +37,5 @@ class CacheMetrics:
         self.events_coalesced: float = 0
         """Events merged with later ones of their object because a subscriber was slow."""
         self.decode_errors: float = 0
-        self.last_activity: float | None = None
-        """The time of the last activity on the monotonic clock; None before the first."""
+        self.silence: Callable[[], float] | None = None
+        """Returns the seconds since the last activity of the watch, or since it started. None: it does not run."""

@@ -65,7 +65,7 @@ class Collector(PrometheusCollector):
         yield from self._servers()
         yield _counter(
             "ctrlruntime_events_dropped_total",
-            "Events that were recorded and not written",
+            "Events that were dropped and not sent to the API server",
             ("controller", "cluster"),
             (((one.controller, one.cluster), one.dropped) for one in self._metrics.recorders),
         )
@@ -94,15 +94,18 @@ class Collector(PrometheusCollector):
         labels = ("name", "controller")
         yield _gauge(
             "workqueue_depth",
-            "Keys ready to be worked on, by priority",
+            "Requests that are ready, by priority",
             (*labels, "priority"),
             (((q.name, q.name, label), depth) for q, state in states for label, depth in q.depths(state.ready)),
         )
         yield _counter(
-            "workqueue_adds_total", "Keys that became ready", labels, (((q.name, q.name), q.adds) for q in all_)
+            "workqueue_adds_total", "Requests that became ready", labels, (((q.name, q.name), q.adds) for q in all_)
         )
         yield _counter(
-            "workqueue_retries_total", "Adds with a delay", labels, (((q.name, q.name), q.retries) for q in all_)
+            "workqueue_retries_total",
+            "Requests that were added with a delay",
+            labels,
+            (((q.name, q.name), q.retries) for q in all_),
         )
         yield _counter(
             "ctrlruntime_rate_limiter_errors_total",
@@ -112,25 +115,25 @@ class Collector(PrometheusCollector):
         )
         yield _histogram(
             "workqueue_queue_duration_seconds",
-            "Seconds a key was ready before it was taken",
+            "Seconds a request was ready before a worker took it",
             labels,
             (((q.name, q.name), q.latency) for q in all_),
         )
         yield _histogram(
             "workqueue_work_duration_seconds",
-            "Seconds between taking a key and being done with it",
+            "Seconds a worker processed a request",
             labels,
             (((q.name, q.name), q.work) for q in all_),
         )
         yield _gauge(
             "workqueue_unfinished_work_seconds",
-            "Seconds of work under way, summed over the keys in work",
+            "Seconds that the requests in progress have taken so far, in total",
             labels,
             (((q.name, q.name), sum(state.in_work)) for q, state in states),
         )
         yield _gauge(
             "workqueue_longest_running_processor_seconds",
-            "Seconds the key that has been in work longest has taken so far",
+            "Seconds that the longest request in progress has taken so far",
             labels,
             (((q.name, q.name), max(state.in_work, default=0.0)) for q, state in states),
         )
@@ -144,7 +147,7 @@ class Collector(PrometheusCollector):
         )
         yield _counter(
             "ctrlruntime_rest_throttled_seconds_total",
-            "Seconds requests waited because the API server asked for patience",
+            "Seconds requests waited because the API server responded with 429 or 503",
             ("host",),
             (((host,), seconds) for host, seconds in self._metrics.throttled_seconds().items()),
         )
@@ -159,13 +162,13 @@ class Collector(PrometheusCollector):
         all_ = self._metrics.leaders
         yield _gauge(
             "leader_election_master_status",
-            "1 while this process holds the lease, else 0",
+            "1 while this process is the leader, else 0",
             ("name",),
             (((leader.name,), float(leader.is_leader)) for leader in all_),
         )
         yield _counter(
             "leader_election_slowpath_total",
-            "Renewals that had to read the lease first",
+            "Renewals that had to read the Lease first",
             ("name",),
             (((leader.name,), leader.slow_paths) for leader in all_),
         )
@@ -174,15 +177,15 @@ class Collector(PrometheusCollector):
         prefix, loop = "ctrlruntime_event_loop", self._metrics.loop
         yield _counter(
             "ctrlruntime_fenced_writes_total",
-            "Writes that were refused because this process did not hold the lease",
+            "Writes that the fence rejected because this process was not the leader",
             ("controller",),
             (((name,), count) for name, count in self._metrics.refused_writes().items()),
         )
-        yield _histogram(f"{prefix}_lag_seconds", "Seconds the main event loop took to answer", (), [((), loop.lag)])
+        yield _histogram(f"{prefix}_lag_seconds", "Seconds the main event loop took to respond", (), [((), loop.lag)])
         yield _counter(f"{prefix}_blocked_total", "Times code blocked the main event loop", (), [((), loop.blocked)])
         yield _gauge(
             f"{prefix}_blocked_seconds",
-            "Seconds the main event loop has not answered now",
+            "Seconds since the main event loop stopped responding; 0 while it responds",
             (),
             [((), loop.stalled)],
         )
@@ -210,19 +213,19 @@ class Collector(PrometheusCollector):
         prefix, labels = "ctrlruntime_server", ("server",)
         yield _gauge(
             f"{prefix}_connections",
-            "Open connections, and those whose handler has not ended",
+            "Connections that are open or whose handler still runs",
             labels,
             (((s.name,), s.connections) for s in all_),
         )
         yield _gauge(
             f"{prefix}_request_bytes",
-            "Bytes of requests that are not answered yet",
+            "Bytes of requests without a response yet",
             labels,
             (((s.name,), s.request_bytes) for s in all_),
         )
         yield _counter(
             f"{prefix}_limited_total",
-            "Connections closed or refused at a limit of ServerLimits",
+            "Connections closed or rejected at a limit of ServerLimits",
             (*labels, "limit"),
             (((s.name, limit), count) for s in all_ for limit, count in sorted(s.limited.items())),
         )
@@ -238,20 +241,21 @@ class Collector(PrometheusCollector):
         )
         yield _gauge(
             f"{prefix}_subscribers",
-            "Watches of controllers that get the events of the kind",
+            "Event handlers of the kind",
             labels,
             (((c.kind, c.cluster), c.subscribers) for c in all_),
         )
-        ages = ((c, self._metrics.proof_age(c)) for c in all_)
         yield _gauge(
             f"{prefix}_last_activity_age_seconds",
-            "Seconds since the server last proved that the watch is alive",
+            "Seconds since the last activity of the watch, or since its start",
             labels,
-            (((c.kind, c.cluster), age) for c, age in ages if age is not None),
+            (
+                ((c.kind, c.cluster), silence()) for c in all_ if (silence := c.silence) is not None
+            ),  # a scrape has its own thread
         )
         yield _counter(
             f"{prefix}_relists_total",
-            "Times the kind had to be listed again",
+            "Relists of the kind",
             labels,
             (((c.kind, c.cluster), c.relists) for c in all_),
         )
@@ -263,13 +267,13 @@ class Collector(PrometheusCollector):
         )
         yield _counter(
             f"{prefix}_events_coalesced_total",
-            "Events merged with later ones because a subscriber was behind",
+            "Events merged with later ones because an event handler was behind",
             labels,
             (((c.kind, c.cluster), c.events_coalesced) for c in all_),
         )
         yield _counter(
             f"{prefix}_decode_errors_total",
-            "Objects that could not be read",
+            "Objects that could not be decoded",
             labels,
             (((c.kind, c.cluster), c.decode_errors) for c in all_),
         )
@@ -299,18 +303,18 @@ def _histogram(
 
 
 _READ_NUMBERS: tuple[tuple[str, str, Callable[[ClientMetrics], Mapping[str, float]]], ...] = (
-    ("read_waits_total", "Cached reads that waited for own writes to arrive", lambda c: c.read_waits),
+    ("read_waits_total", "Cached reads that waited for own writes", lambda c: c.read_waits),
     ("read_wait_seconds_total", "Seconds such reads waited", lambda c: c.read_wait_seconds),
     (
         "read_fallbacks_total",
-        "Cached reads the server answered, since the cache was behind",
+        "Cached reads that fell back to a live read",
         lambda c: c.read_fallbacks,
     ),
 )
 
 _WRITE_NUMBERS: tuple[tuple[str, str, Callable[[ClientMetrics], Mapping[tuple[str, str, str], float]]], ...] = (
-    ("redundant_writes_total", "Writes that changed nothing or are taken back", lambda c: c.redundant_writes),
-    ("write_loops_total", "Objects for which such writes repeat themselves", lambda c: c.loops),
+    ("redundant_writes_total", "Writes that changed nothing or were reverted", lambda c: c.redundant_writes),
+    ("write_loops_total", "Objects with a write loop", lambda c: c.loops),
 )
 
 _CONTROLLER_NUMBERS: tuple[
@@ -319,10 +323,15 @@ _CONTROLLER_NUMBERS: tuple[
     ],
     ...,
 ] = (
-    (_counter, "reconcile_errors_total", "Reconciles that raised", lambda c: c.errors),
+    (_counter, "reconcile_errors_total", "Reconciles that raised an error", lambda c: c.errors),
     (_counter, "terminal_reconcile_errors_total", "Reconciles that raised TerminalError", lambda c: c.terminal_errors),
-    (_counter, "reconcile_panics_total", "Reconciles that panicked", lambda c: c.panics),
-    (_counter, "reconcile_timeouts_total", "Reconciles ended by their deadline", lambda c: c.timeouts),
+    (
+        _counter,
+        "reconcile_panics_total",
+        "Reconciles that raised an error that is not an Exception",
+        lambda c: c.panics,
+    ),
+    (_counter, "reconcile_timeouts_total", "Reconciles that exceeded their timeout", lambda c: c.timeouts),
     (_gauge, "max_concurrent_reconciles", "Workers of the controller", lambda c: c.max_concurrent_reconciles),
     (_gauge, "active_workers", "Workers that are reconciling", lambda c: c.active_workers),
 )

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import TypeVar
 
 from ctrlruntime.metrics.cache import CacheMetrics
@@ -23,8 +22,7 @@ class Counters:
     Their series then exist with the value zero.
     """
 
-    def __init__(self, *, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock = clock
+    def __init__(self) -> None:
         self._controllers: dict[str, ControllerMetrics] = {}
         self._workqueues: dict[str, QueueMetrics] = {}
         self._leaders: dict[str, LeaderMetrics] = {}
@@ -117,11 +115,6 @@ class Counters:
     def refused_writes(self) -> dict[str, int]:
         """Return the number of writes that the fence rejected, by controller."""
         return _sum(self.fence.counts(), *(other.refused_writes() for other in self._included))
-
-    def proof_age(self, cache: CacheMetrics) -> float | None:
-        """Return the seconds since the last activity of a watch, or None if there was none."""
-        moment = cache.last_activity
-        return None if moment is None else max(0.0, self._clock() - moment)
 
 
 _Key = TypeVar("_Key")

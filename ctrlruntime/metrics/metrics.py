@@ -7,8 +7,6 @@ the first metric of your own.
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from ctrlruntime.metrics.counters import Counters
@@ -25,10 +23,8 @@ class Metrics(Counters):
     Without a `registry` it has its own, with the metrics of the process and the interpreter.
     """
 
-    def __init__(
-        self, registry: CollectorRegistry | None = None, *, clock: Callable[[], float] = time.monotonic
-    ) -> None:
-        super().__init__(clock=clock)
+    def __init__(self, registry: CollectorRegistry | None = None) -> None:
+        super().__init__()
         self._registry: CollectorRegistry | None = None
         if registry is not None:
             self._attach(registry)

@@ -69,7 +69,8 @@ def install_definitions(package: str, flags: Sequence[str], *, folder: Path, env
     done = subprocess.run(command, cwd=folder, env=environ, capture_output=True, text=True, check=False)  # noqa: S603 - our own
     if done.returncode != 0:
         lines = done.stderr.strip().splitlines() or [f"ctrl install exited with code {done.returncode}"]
-        raise CtrlError(lines[-1].removeprefix("error: "))
+        errors = [line.removeprefix("error: ") for line in lines if line.startswith("error: ")]
+        raise CtrlError((errors or lines)[-1])
     return done.stdout
 
 

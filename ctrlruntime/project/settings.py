@@ -61,6 +61,7 @@ class Features:
     """Only callers of webhooks and readers of metrics reach the operator's Pods."""
 
     prometheus: bool = False
+    """Create a ServiceMonitor for the Prometheus operator."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,9 +72,17 @@ class Resource:
     """The full API group (`webapp.example.com`); empty for the core group."""
 
     version: str
+    """The version of the API: `v1`."""
+
     kind: str
+    """The name of the kind: `Captain`."""
+
     plural: str
+    """The name of the resource: `captains`."""
+
     namespaced: bool = True
+    """Objects of the kind have a namespace."""
+
     is_external: bool = False
     """The kind is not defined in the project (apps/v1 Deployment), so it has no scaffolded class."""
 
@@ -87,12 +96,20 @@ class Resource:
     """Its objects are stored in this version: the first one that was scaffolded."""
 
     controller: bool = False
+    """The project has a controller for it."""
+
     defaulting: bool = False
+    """The project has a defaulting webhook for it."""
+
     validation: bool = False
+    """The project has a validating webhook for it."""
+
     defaulting_path: str = ""
-    """The path of the defaulting webhook; empty: kubebuilder's default. The next field is the same for the validating one."""
+    """The path of the defaulting webhook; empty: kubebuilder's default."""
 
     validation_path: str = ""
+    """The path of the validating webhook; empty: kubebuilder's default."""
+
     spokes: tuple[str, ...] = ()
     """With conversion: the versions that are converted through this one, the hub."""
 
@@ -129,6 +146,8 @@ class Settings:
     """The Python package, by its dotted name; importable from `source_dir`."""
 
     domain: str
+    """The domain of the API groups: a kind of group `web` is in `web.DOMAIN`."""
+
     source_dir: str = "."
     """The folder the package is imported from, relative to the project's: `src` in the src layout."""
 
@@ -142,7 +161,11 @@ class Settings:
     """Classes are in api/GROUP/VERSION and not in api/VERSION."""
 
     owner: str = ""
+    """The owner in the copyright lines of generated files."""
+
     license: str = "none"
+    """The license in the header of generated files: `apache2`, or `none`."""
+
     scaffold_version: str = ""
     """The version of ctrlruntime whose scaffold the project has."""
 

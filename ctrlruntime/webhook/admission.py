@@ -26,7 +26,7 @@ from ctrlruntime.errors import (
 from ctrlruntime.frames import name_of
 from ctrlruntime.patch import apply_json_patch
 from ctrlruntime.rest.fence import Actor, acting
-from ctrlruntime.webhook.endpoint import JSON, EndpointKind, NotReadyError, content_type_error
+from ctrlruntime.webhook.endpoint import JSON, EndpointKind, HandlerTimeoutError, NotReadyError, content_type_error
 from ctrlruntime.webhook.request import VERSIONS, AdmissionRequest, read_review
 from ctrlruntime.webhook.response import AdmissionResponse, answer_to, changed, errored, write_review
 
@@ -53,12 +53,14 @@ class Admission:
 
     For example `mgr.webhook_server.register("/mutate-sidecar-pod", Admission(handler))`.
 
-    cached_kinds: kinds that the handler reads from the cache. Reviews wait for them, and get a 503 if they do not sync in time.
-    recover_panic: False raises exceptions in the HTTP server, for debugging.
-    log_constructor: replaces the fields of log lines.
+    Args:
+        cached_kinds: kinds that the handler reads from the cache. Reviews wait for them, and get a 503 if they do not sync in time.
+        recover_panic: False raises exceptions in the HTTP server, for debugging.
+        log_constructor: replaces the fields of log lines.
 
     Exceptions of the handler become responses: `Denied` a 403, an API error (`invalid(…)`) its own Status, an object that `request.decode`
     cannot read a 400. Others are logged with their traceback, and become a 500 without it.
+
     """
 
     kind: EndpointKind = "admission"
@@ -104,7 +106,7 @@ class Admission:
     async def respond(self, request: AdmissionRequest, *, timeout: float | None = None) -> AdmissionResponse:
         """Return the response to a request.
 
-        Raises: NotReadyError, and with `recover_panic=False` the error of the handler.
+        Raises: NotReadyError, HandlerTimeoutError (a NotReadyError), and with `recover_panic=False` the error of the handler.
         """
         fields = self._fields(request) if self._log_constructor is None else self._log_constructor(request)
         # Webhooks run on every replica: what they write needs no leadership.
@@ -123,10 +125,10 @@ class Admission:
                 return _checked(await self._handle(request))
         except (CacheNotStartedError, CacheSyncTimeoutError) as error:
             raise NotReadyError(str(error)) from error
-        except Exception as error:  # noqa: BLE001 - whatever a handler raises is answered
+        except Exception as error:
             if isinstance(error, TimeoutError) and deadline.expired():
                 self._log.warning("handler timed out and was cancelled", durationSeconds=timeout)
-                return errored(504, f"the webhook did not decide within the {timeout:g} s the API server waits")
+                raise HandlerTimeoutError(f"the webhook did not decide within {timeout:.3g} s") from error
             response = answer_to(error)
             return self._failed(error) if response is None else response
 
@@ -246,7 +248,7 @@ def _several(handlers: Sequence[AdmissionHandler | HandlerFunction]) -> list[Han
 def _checked(response: object) -> AdmissionResponse:
     if not isinstance(response, AdmissionResponse):
         raise TypeError(
-            f"the handler returned {response!r}; return an AdmissionResponse: allowed(), denied(…) or patched(request, obj)"
+            f"the handler returned {response!r}; return an AdmissionResponse: allowed(), denied(…) or patch_response(request, obj)"
         )
     return response
 

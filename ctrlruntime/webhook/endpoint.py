@@ -6,12 +6,12 @@ Admission, conversion and token authentication are endpoints. They do not use HT
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal, Protocol, TypeAlias
+from typing import ClassVar, Literal, Protocol, TypeAlias
 
 from ctrlruntime.api.object import Object
 from ctrlruntime.errors import CtrlError
 
-__all__ = ["Endpoint", "EndpointKind", "NotReadyError"]
+__all__ = ["Endpoint", "EndpointKind", "HandlerTimeoutError", "NotReadyError"]
 
 EndpointKind: TypeAlias = Literal["admission", "conversion", "token authentication"]
 
@@ -23,6 +23,19 @@ class NotReadyError(CtrlError):
 
     The response is a 503, and the failure policy applies.
     """
+
+    code: ClassVar = 503
+    reason: ClassVar = "ServiceUnavailable"
+
+
+class HandlerTimeoutError(NotReadyError):
+    """A handler did not decide in the time that the API server waits.
+
+    The response is a 504, and the failure policy applies, as it does when the API server's own timeout ends the call.
+    """
+
+    code: ClassVar = 504
+    reason: ClassVar = "Timeout"
 
 
 class Endpoint(Protocol):
@@ -50,7 +63,11 @@ class Endpoint(Protocol):
     async def answer(self, body: bytes, *, content_type: str = JSON, timeout: float | None = None) -> bytes:
         """Return the response to a review.
 
-        `timeout`: seconds after which the caller no longer waits.
+        Args:
+            body: the JSON of the review.
+            content_type: the Content-Type of the request.
+            timeout: seconds after which the caller no longer waits.
+
         """
         ...
 

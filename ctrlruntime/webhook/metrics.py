@@ -59,12 +59,12 @@ def make_collector(totals: Totals) -> Collector:
     class WebhookCollector(Base):
         def collect(self) -> Iterable[Metric]:
             latency = HistogramMetricFamily(
-                f"{prefix}_latency_seconds", "Seconds to answer a review", labels=("webhook",)
+                f"{prefix}_latency_seconds", "Seconds to respond to a review", labels=("webhook",)
             )
             requests = CounterMetricFamily(
                 f"{prefix}_requests_total", "Reviews by HTTP status", labels=("webhook", "code")
             )
-            in_flight = GaugeMetricFamily(f"{prefix}_requests_in_flight", "Reviews being answered", labels=("webhook",))
+            in_flight = GaugeMetricFamily(f"{prefix}_requests_in_flight", "Reviews in progress", labels=("webhook",))
             for path in totals.paths():
                 latency.add_metric((path.path,), path.latency.buckets(), path.latency.sum)
                 in_flight.add_metric((path.path,), path.in_flight)
@@ -73,10 +73,14 @@ def make_collector(totals: Totals) -> Collector:
             panics, (reads, errors) = totals.panics(), totals.certificate_reads()
             yield from (latency, requests, in_flight)
             for name, text, value in (
-                (f"{prefix}_panics_total", "Admission handlers that panicked", panics.get("admission", 0)),
+                (
+                    f"{prefix}_panics_total",
+                    "Admission handlers that raised an unexpected exception",
+                    panics.get("admission", 0),
+                ),
                 (
                     "controller_runtime_conversion_webhook_panics_total",
-                    "Converters that panicked",
+                    "Converters that raised an unexpected exception",
                     panics.get("conversion", 0),
                 ),
                 ("certwatcher_read_certificate_total", "Times the certificate was read", reads),

@@ -74,10 +74,13 @@ class AdmissionRequest:
     def decode(self, kind: type[T], *, validate: bool = True) -> T:
         """Return the object of the request. You may change it.
 
-        validate: False also accepts values that break the limits of their fields (`ge`, `max_length`, `pattern`, an enum). Mutating
-        webhooks are called before the API server validates.
+        Args:
+            kind: the class of the object.
+            validate: False also accepts values that break the limits of their fields (`ge`, `max_length`, `pattern`, an enum). Mutating
+                webhooks are called before the API server validates.
 
         Raises: RequestDecodeError (a DecodeError) if the request has no object, or it does not match the class.
+
         """
         return _decoded(kind, self.object, f"{self.operation} request has no object", validate=validate)
 

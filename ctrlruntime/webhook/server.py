@@ -27,7 +27,7 @@ from ctrlruntime.tls import client_context
 from ctrlruntime.webhook.certificates import Certificates, FileCertificates
 from ctrlruntime.webhook.conversion import Conversion, ConversionEndpoint
 from ctrlruntime.webhook.development import DevelopmentCertificates, DevelopmentMode
-from ctrlruntime.webhook.endpoint import Endpoint, NotReadyError
+from ctrlruntime.webhook.endpoint import Endpoint, HandlerTimeoutError, NotReadyError
 from ctrlruntime.webhook.metrics import PathMetrics, make_collector
 from ctrlruntime.webhook.registration import Registration, WebhookRule
 from ctrlruntime.webhook.secret import SecretCertificates, SecretStore
@@ -79,7 +79,7 @@ class WebhookOptions:
     development: DevelopmentMode | None = None
     secret: SecretCertificates | None = None
     shutdown_timeout: float = 60.0
-    """Seconds that running reviews may take when the server stops."""
+    """Seconds that running reviews may take when the server stops; a manager also limits them by its grace period."""
 
     limits: ServerLimits = field(default_factory=ServerLimits)
     """Limits of connections, durations and bytes."""
@@ -96,9 +96,11 @@ class WebhookOptions:
 class WebhookServer:
     """Serves webhooks by path. The manager has one: `mgr.webhook_server`.
 
-    client: writes registrations and Secrets, and needs no leadership.
-    synced: waits until a kind is cached.
-    metrics: receives the metrics.
+    Args:
+        client: writes registrations and Secrets, and needs no leadership.
+        synced: waits until a kind is cached.
+        metrics: receives the metrics.
+
     """
 
     def __init__(
@@ -143,10 +145,14 @@ class WebhookServer:
     ) -> None:
         """Serve an endpoint at a path, before or after the start.
 
-        webhook: the requests for which an admission webhook is called, for development mode and generated manifests.
-        target: the kind of a typed webhook.
+        Args:
+            path: the path of the URL, such as `/mutate-v1-pod`.
+            endpoint: the handler of its requests.
+            webhook: the requests for which an admission webhook is called, for development mode and generated manifests.
+            target: the kind of a typed webhook.
 
         Raises: ConfigError for a path that is in use or invalid.
+
         """
         if not path.startswith("/") or "?" in path or "#" in path:
             raise ConfigError(f"{path!r} is not a webhook path: it must start with '/' and have no query")
@@ -241,10 +247,14 @@ class WebhookServer:
             raise
         self._log.info("serving webhooks", address=self.address, paths=sorted(self._endpoints))
 
-    async def stop(self) -> None:
+    async def stop(self, within: float | None = None) -> None:
         """Undo the registration, let running reviews finish, and close.
 
         May be called twice, and without a start.
+
+        Args:
+            within: seconds that running reviews have at most; never more than `shutdown_timeout`.
+
         """
         runner, self._runner = self._runner, None
         if runner is None:
@@ -256,7 +266,8 @@ class WebhookServer:
         if tasks:
             await asyncio.wait(tasks)
         assert self._listener is not None
-        await self._listener.stop(self.options.shutdown_timeout)
+        limit = self.options.shutdown_timeout
+        await self._listener.stop(limit if within is None else min(limit, within))
         await runner.cleanup()
         self._listener = self._address = None
 
@@ -370,15 +381,16 @@ class WebhookServer:
             status = 200
             return web.Response(body=body, content_type="application/json")
         except NotReadyError as error:
-            # Outside of the review: that the webhook cannot decide yet is for the failure policy.
-            status = 503
-            self._log.info("not ready for reviews", path=request.path, error=str(error))
-            return web.Response(status=503, body=_unavailable(error), content_type="application/json")
+            # Outside of the review: that the webhook cannot decide is for the failure policy.
+            status = error.code
+            if not isinstance(error, HandlerTimeoutError):  # which has a line of its own
+                self._log.info("not ready for reviews", path=request.path, error=str(error))
+            return web.Response(status=status, body=_undecided(error), content_type="application/json")
         except BodyRefusedError as error:
             status = error.status
             if status == 413:
                 return web.Response(body=endpoint.refuse(413, str(error)), content_type="application/json")
-            return web.Response(status=status, body=_unavailable(error), content_type="application/json")
+            return web.Response(status=status, body=_undecided(error), content_type="application/json")
         finally:
             meter.in_flight -= 1
             meter.ended(status, self._clock() - start)
@@ -449,15 +461,17 @@ def _seconds(text: str) -> float | None:
     return minutes * 60 + seconds + milliseconds / 1000 or None
 
 
-def _unavailable(error: Exception) -> bytes:
+def _undecided(error: Exception) -> bytes:
+    """Return the Status whose message the API server shows for a call that failed."""
+    reason, code = (error.reason, error.code) if isinstance(error, NotReadyError) else ("ServiceUnavailable", 503)
     status: Mapping[str, Any] = {
         "kind": "Status",
         "apiVersion": "v1",
         "metadata": {},
         "status": "Failure",
         "message": str(error),
-        "reason": "ServiceUnavailable",
-        "code": 503,
+        "reason": reason,
+        "code": code,
     }
     return msgspec.json.encode(status)
 

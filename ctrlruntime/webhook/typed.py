@@ -89,10 +89,14 @@ def operations_of(validator: Validator[Any]) -> tuple[Operation, ...]:
 def defaulting(kind: type[T], defaulter: Defaulter[T], *, remove_unknown_fields: bool = False) -> HandlerFunction:
     """Return the handler of a defaulter.
 
-    remove_unknown_fields: remove the fields that the classes of the object do not define, before the defaulter is called. Content of a
-    `dict` and of an `Unstructured` stays.
+    Args:
+        kind: the class of the objects.
+        defaulter: an object with a method `default`.
+        remove_unknown_fields: remove the fields that the classes of the object do not define, before the defaulter is called. Content of a
+            `dict` and of an `Unstructured` stays.
 
     Raises: ConfigError if the method of the defaulter cannot be called.
+
     """
     default = _Method[None](defaulter, "default")
 
@@ -121,10 +125,14 @@ def defaulting(kind: type[T], defaulter: Defaulter[T], *, remove_unknown_fields:
 def validating(kind: type[T], validator: Validator[T], *, validate_deleting: bool = False) -> HandlerFunction:
     """Return the handler of a validator.
 
-    validate_deleting: also validate an update that changes only metadata of an object that is being deleted. By default such an update is
-    allowed; if the validator rejected it, its finalizers could not be removed, and the object would never be deleted.
+    Args:
+        kind: the class of the objects.
+        validator: an object with `validate_create`, `validate_update` or `validate_delete`.
+        validate_deleting: also validate an update that changes only metadata of an object that is being deleted. By default such an update is
+            allowed; if the validator rejected it, its finalizers could not be removed, and the object would never be deleted.
 
     Raises: ConfigError if the validator has no method, or one that cannot be called.
+
     """
     methods = {
         operation: _Method[Outcome](validator, name) for name, operation in _METHODS.items() if hasattr(validator, name)

@@ -159,10 +159,12 @@ class _Level(Generic[R]):
 class PriorityQueue(Generic[R]):
     """A queue of keys (any hashable values). Use it on one event loop.
 
-    aging: seconds after which a ready key is overdue (see the module). None: low priorities may starve.
-    clock: measures all delays in seconds. After you change a test clock, call `tick` to wake callers of `get`.
+    Args:
+        aging: seconds after which a ready key is overdue (see the module). None: low priorities may starve.
+        clock: measures all delays in seconds. After you change a test clock, call `tick` to wake callers of `get`.
 
     Raises: ValueError for a negative aging.
+
     """
 
     def __init__(

@@ -878,7 +878,10 @@ async def test_metrics_tell_what_is_held_and_how_the_watch_fares(time):
         assert metrics.size_bytes == len(obj("a", 1)) + len(obj("b", 2))
         assert metrics.relists == 2
         assert metrics.watch_restarts == {"ended": 1, "expired": 1}
-        assert metrics.last_activity == time.now
+        assert metrics.silence() == 0
+        time.now += 7
+        assert metrics.silence() == 7
+    assert metrics.silence is None
 
 
 async def test_coalesced_events_stay_counted_when_the_subscriber_leaves(time):

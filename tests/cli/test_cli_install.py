@@ -37,6 +37,7 @@ def test_who_may_not_install_is_told_what(shop, server, tmp_path):
 
     refused = CliRunner().invoke(ctrl, ["install", "--kubeconfig", str(kubeconfig)])
 
+    line, page = refused.stderr.splitlines()
     assert refused.exit_code == 1
-    assert 'cannot get resource "customresourcedefinitions"' in refused.stderr
-    assert refused.stderr.count("\n") == 1
+    assert 'cannot get resource "customresourcedefinitions"' in line
+    assert page == "See https://ctrlruntime.dev/reference/errors/#Forbidden"

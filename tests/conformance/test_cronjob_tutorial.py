@@ -1,4 +1,4 @@
-"""The project of docs/tutorials/cronjob.md on the real server: its own tests pass there. `scripts/check-docs` follows the page on the embedded one."""
+"""The project of docs/learn/cronjob.md on the real server: its own tests pass there. `scripts/check-docs` follows the page on the embedded one."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import sys
 
 from example_process import ROOT
 
-PAGE = ROOT / "docs" / "tutorials" / "cronjob.md"
+PAGE = ROOT / "docs" / "learn" / "cronjob.md"
 FILE = re.compile(r"^<!-- file: (\S+) -->\n```\w+\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 KIND = ("--group", "batch", "--version", "v1", "--kind", "CronJob")
 

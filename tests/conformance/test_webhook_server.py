@@ -365,6 +365,48 @@ async def test_a_raw_handler_reads_the_cache_and_patches_pods(mgr, namespace):
         await mgr.client.create(new_pod(namespace, "q", games="none"))
 
 
+@pytest.mark.parametrize("failure_policy", ["Ignore", "Fail"])
+async def test_failure_policy_decides_after_a_handler_timed_out(server, namespace, failure_policy):
+    seen: list[str] = []
+
+    async def slow(request: ctrl.webhook.AdmissionRequest) -> ctrl.webhook.AdmissionResponse:
+        seen.append(request.name)
+        if request.name == "slow":
+            await asyncio.Event().wait()
+        return ctrl.webhook.allowed()
+
+    mgr = ctrl.new_manager(
+        ctrl.get_config(str(server.kubeconfig_path)),
+        metrics_bind_address="0",
+        webhook=ctrl.webhook.WebhookOptions(port=0, development=ctrl.webhook.DevelopmentMode()),
+    )
+    rule = ctrl.webhook.WebhookRule(
+        mutating=False, name="slow.example.com", groups=[""], versions=["v1"], resources=["configmaps"],
+        operations=["CREATE"], failure_policy=failure_policy, timeout_seconds=1,
+        namespace_selector={"matchLabels": {"kubernetes.io/metadata.name": namespace}},
+    )  # fmt: skip
+    mgr.webhook_server.register("/slow", ctrl.webhook.Admission(slow), webhook=rule)
+
+    def config_map(name: str) -> core.ConfigMap:
+        return core.ConfigMap(metadata=meta.ObjectMeta(namespace=namespace, name=name))
+
+    async def is_called() -> bool:
+        with contextlib.suppress(ctrl.errors.InternalError):  # the address of an earlier process
+            await mgr.client.create(config_map("probe"), dry_run=True)
+        return bool(seen)
+
+    async with running(mgr):
+        await eventually(is_called)
+        if failure_policy == "Ignore":
+            await mgr.client.create(config_map("slow"))
+        else:
+            with pytest.raises(
+                ctrl.errors.InternalError, match=r'"slow\.example\.com".*the webhook did not decide within 0\.\d+ s'
+            ):
+                await mgr.client.create(config_map("slow"))
+    assert "slow" in seen
+
+
 async def test_a_dry_run_and_the_user_are_visible(mgr, namespace, defaulter):
     await mgr.client.create(new_game(namespace, "dry"), dry_run=True)
 

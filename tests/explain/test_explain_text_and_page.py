@@ -147,7 +147,7 @@ def test_lines_say_what_a_watched_object_led_to():
     )
 
     assert lines(why(led_to=[led])) == [
-        "Web ns/a has led to",
+        "Web ns/a led to",
         "  Web ns/a: success 5.0 s ago, for update Pod ns/web@1→2: nothing but its version",
     ]
 
@@ -163,10 +163,10 @@ def test_lines_say_what_stands_in_the_way():
     assert told[2:6] == [
         "  waiting for sync source.Kind(Web); no reconcile starts before",
         "  pending write    version 8 was written, and the cache does not show it yet",
-        "  loop             3 writes in a row to Web ns/a are taken back by kubectl, Web: spec.a, Web",
-        "  loop             3 writes in a row to Web ns/a take back what was written before: spec.a, Web",
+        "  loop             3 writes in a row to Web ns/a are reverted by kubectl, Web: spec.a, Web",
+        "  loop             3 writes in a row to Web ns/a undo the write before: spec.a, Web",
     ]
-    assert told[-1] == "the watch of Web is waiting, never alive: forbidden"
+    assert told[-1] == "the watch of Web is waiting, no activity yet: forbidden"
 
 
 @pytest.mark.parametrize(("seconds", "text"), [(0.04, "0.0 s"), (119, "119.0 s"), (600, "10 min"), (9000, "2.5 h")])

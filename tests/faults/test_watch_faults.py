@@ -1,6 +1,6 @@
 """Watches and lists under faults: what a manager does when connections, answers, histories, kinds and permissions fail.
 
-Each scenario has its bound; docs/bounds.md lists them and is checked against this file.
+Each scenario has its bound; docs/operate/recovery-times.md lists them and is checked against this file.
 """
 
 from __future__ import annotations
@@ -677,7 +677,7 @@ async def test_all_recover_within_their_bounds_with_the_default_times(server, ti
 
 
 def test_the_page_of_bounds_lists_these_scenarios():
-    page = (Path(__file__).parents[2] / "docs" / "bounds.md").read_text()
+    page = (Path(__file__).parents[2] / "docs" / "operate" / "recovery-times.md").read_text()
     rows = re.findall(r"^\| (.+?) \| (\w+) \| (\d+) s \|$", page, re.MULTILINE)
 
     assert sorted(rows) == sorted((made.name, made.kind, str(made.bound)) for made in SCENARIOS)

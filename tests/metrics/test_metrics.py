@@ -154,8 +154,7 @@ def test_leadership_is_a_gauge(registry):
 
 
 def test_caches_show_size_age_and_restarts(registry):
-    now = 50.0
-    metrics = Metrics(registry, clock=lambda: now)
+    metrics = Metrics(registry)
     cache = metrics.cache("Deployment.apps")
     labels = {"kind": "Deployment.apps", "cluster": ""}
 
@@ -164,7 +163,7 @@ def test_caches_show_size_age_and_restarts(registry):
 
     assert value("objects") == 0
     assert value("last_activity_age_seconds") is None
-    cache.objects, cache.size_bytes, cache.subscribers, cache.last_activity = 3, 4000, 2, 20.0
+    cache.objects, cache.size_bytes, cache.subscribers, cache.silence = 3, 4000, 2, lambda: 30.0
     cache.relists, cache.watch_restarts, cache.events_coalesced, cache.decode_errors = 1, {"stalled": 2}, 3, 4
     assert value("objects") == 3
     assert value("bytes") == 4000

@@ -9,7 +9,7 @@ from textwrap import fill
 from ctrlruntime.olm.finding import Check
 from ctrlruntime.olm.validation import ALWAYS, OPTIONAL, Validator
 
-PAGE = Path(__file__).parents[2] / "docs" / "olm-checks.md"
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "bundle-checks.md"
 INTRODUCTION = """\
 # Checks of a bundle
 

@@ -62,7 +62,7 @@ async def test_a_large_answer_takes_no_more_memory_than_its_limit(kind):
     root = Path(ctrlruntime.__file__).parent.parent
     done = await asyncio.to_thread(
         subprocess.run,
-        [sys.executable, "-m", "benchmarks.attack.servers", kind],
+        [sys.executable, "-m", "benchmarks.attack.servers", kind, "--timeout", "120"],  # it decompresses 400 MB
         cwd=root,
         env={"PYTHONPATH": str(root)},
         capture_output=True,

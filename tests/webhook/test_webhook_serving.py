@@ -286,9 +286,10 @@ async def test_a_handler_gets_the_time_the_api_server_waits(folder, authority):
 
     async with serving(folder) as webhooks, client(authority) as session:
         webhooks.register("/slow", ctrl.webhook.Admission(slow))
-        _, body = await post(session, webhooks, "/slow?timeout=100ms")
+        status, body = await post(session, webhooks, "/slow?timeout=100ms")
 
-        assert json.loads(body)["response"]["status"]["code"] == 504
+        assert (status, json.loads(body)["reason"]) == (504, "Timeout")  # no review: the failure policy applies
+        assert json.loads(body)["message"].startswith("the webhook did not decide within ")
 
 
 @pytest.mark.parametrize("is_late", [False, True], ids=["before the start", "after the start"])
@@ -331,6 +332,24 @@ async def test_a_stop_lets_reviews_finish_and_takes_no_new_ones(folder, authorit
 
         assert (await asked)[0] == 200
         await stopping
+
+
+async def test_stop_abandons_reviews_that_take_longer_than_its_caller_allows(folder, authority):
+    started = asyncio.Event()
+
+    async def slow(request):
+        started.set()
+        await asyncio.Event().wait()
+
+    async with serving(folder, shutdown_timeout=3600.0) as webhooks, client(authority) as session:
+        webhooks.register("/slow", ctrl.webhook.Admission(slow))
+        asked = asyncio.ensure_future(post(session, webhooks, "/slow"))
+        await started.wait()
+
+        await webhooks.stop(within=0.01)
+
+        with pytest.raises(Exception):  # noqa: B017 - of the HTTP client: the connection was closed
+            await asked
 
 
 async def test_a_stop_reads_the_review_whose_body_is_on_its_way(folder, authority):

@@ -27,7 +27,7 @@ _LICENSE: Final = "LICENSE"
 _TAG: Final = re.compile(r"(:[^:/@]+)?(@.*)?$")
 """The tag and the digest of an image."""
 
-_NEEDS: Final = ">=0.1,<1"
+_NEEDS: Final = ">=0.1,<0.2"  # before 1.0 a minor version can break
 """The versions of ctrlruntime a project runs with."""
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from scenario.format import Scenario
 
-PAGE = Path(__file__).resolve().parents[3] / "docs" / "conformance.md"
+PAGE = Path(__file__).resolve().parents[3] / "docs" / "proof" / "conformance.md"
 _LETTERS = {
     "D": "Discovery and OpenAPI",
     "N": "Negotiation and tables",

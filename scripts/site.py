@@ -1,0 +1,34 @@
+"""mkdocs loads this module as a hook (mkdocs.yml): it adds the generated pages of the reference to the site."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.structure.files import File, Files
+from mkdocs.structure.pages import Page
+
+sys.path.insert(0, str(Path(__file__).parent))
+import site_pages
+
+
+def on_config(config: MkDocsConfig) -> MkDocsConfig:
+    """Put the pages of the Python API below reference/index.md in the navigation."""
+    reference: list[Any] = next(section["Reference"] for section in config.nav or () if "Reference" in section)
+    python = next(section["Python API"] for section in reference if "Python API" in section)
+    python += [{group.title: group.page} for group in site_pages.groups()]
+    return config
+
+
+def on_files(files: Files, *, config: MkDocsConfig) -> Files:
+    for group in site_pages.groups():
+        files.append(File.generated(config, group.page, content=site_pages.python_page(group)))
+    for name, page in site_pages.PAGES.items():
+        files.append(File.generated(config, name, content=page()))
+    return files
+
+
+def on_page_markdown(markdown: str, *, page: Page, **_: object) -> str:
+    return site_pages.linked_index(markdown) if page.file.src_uri == "reference/index.md" else markdown

@@ -1,0 +1,41 @@
+"""Runs after the blocks of docs/how-to/recipes.md, in their namespace."""
+
+import asyncio
+
+from ctrlruntime.testing import Environment, eventually
+
+
+async def run_the_examples(config: ctrl.Config) -> None:
+    scheme = ctrl.Scheme(Database)
+    mgr = ctrl.new_manager(config, scheme=scheme, metrics_bind_address="0")
+    setup_with_manager(mgr)
+    client, key = mgr.client, ctrl.NamespacedName("default", "main")
+    await ctrl.install_crds(mgr.cluster.unfenced_client(), Database)
+    async with ctrl.running(mgr):
+        database = Database(metadata=meta.ObjectMeta(name="main", namespace="default"), spec=DatabaseSpec(budget=True))
+        await client.create(database)
+        assert await eventually(lambda: client.get_or_none(policy.PodDisruptionBudget, key))
+        password = await client.get(core.Secret, ctrl.NamespacedName("default", "main-password"))
+        await client.patch(database, ctrl.merge_patch({"spec": {"budget": False}}))
+
+        async def has_no_budget() -> bool:
+            return await client.get_or_none(policy.PodDisruptionBudget, key) is None
+
+        assert await eventually(has_no_budget)
+        assert (await client.get(core.Secret, password.metadata)).data == password.data
+        try:
+            await client.patch(database, ctrl.merge_patch({"spec": {"engine": "mysql"}}))
+        except ctrl.Invalid as error:
+            assert "spec.engine" in str(error), error
+        else:
+            raise AssertionError("the field was changed")
+        await client.delete(database)
+
+        async def is_gone() -> bool:
+            return await mgr.api_reader.get_or_none(Database, key) is None
+
+        assert await eventually(is_gone, timeout=60)
+
+
+with Environment(backend="embedded") as environment:
+    asyncio.run(run_the_examples(ctrl.get_config(str(environment.kubeconfig_path))))
