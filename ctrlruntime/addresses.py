@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-_ESCAPES: Final = {
+ESCAPES: Final = {
     '"': '\\"',
     "\\": "\\\\",
     "\a": "\\a",
@@ -16,6 +16,8 @@ _ESCAPES: Final = {
     "\t": "\\t",
     "\v": "\\v",
 }
+"""The characters that Go, and `strings.quote` of CEL, escape by name."""
+
 _HEX: Final = re.compile("[0-9A-Fa-f]*")
 _GROUPS: Final = 8
 _GROUPS_BEFORE_IPV4: Final = 6
@@ -27,8 +29,8 @@ def go_quoted(text: str) -> str:
 
 
 def _shown(char: str) -> str:
-    if char in _ESCAPES or char.isprintable():
-        return _ESCAPES.get(char, char)
+    if char in ESCAPES or char.isprintable():
+        return ESCAPES.get(char, char)
     code = ord(char)
     return f"\\x{code:02x}" if code < 0x80 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 

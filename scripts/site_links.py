@@ -56,6 +56,6 @@ def problems(folder: Path) -> Iterator[str]:
             target = (start / unquote(parts.path).lstrip("/")).resolve() if parts.path else path
             target = target / "index.html" if target.is_dir() else target
             if not target.is_file():
-                yield f"{name}: the link {address} leads nowhere"
+                yield f"{name}: the link {address} has no target"
             elif target in pages and unquote(parts.fragment) not in pages[target].ids:
                 yield f"{name}: the link {address} has an anchor that does not exist"

@@ -79,7 +79,7 @@ def linked_index(markdown: str) -> str:
 
 
 def metrics_page() -> str:
-    families = list(_metric_families())
+    families = list(metric_families())
     rows = [
         (
             f"`{family.name}{'_total' if family.type == 'counter' else ''}`",
@@ -114,7 +114,8 @@ class _NoTotals:
         return 0, 0
 
 
-def _metric_families() -> Iterator[Metric]:
+def metric_families() -> Iterator[Metric]:
+    """Yield the metrics of a manager and of its webhook server, without samples."""
     yield from Collector(Metrics()).collect()
     yield from make_collector(_NoTotals()).collect()
 
@@ -124,7 +125,6 @@ class LogEvent(NamedTuple):
     event: str
     levels: tuple[str, ...]
     keys: tuple[str, ...]
-    where: str
 
 
 def log_events() -> list[LogEvent]:
@@ -132,21 +132,21 @@ def log_events() -> list[LogEvent]:
 
     Raises: ValueError for a log call whose event is not a literal.
     """
-    found: dict[tuple[str, str], tuple[set[str], set[str], str]] = {}
+    found: dict[tuple[str, str], tuple[set[str], set[str]]] = {}
     for path in sorted(PACKAGE.rglob("*.py")):
         if not {"apiserver", "testing"} & set(path.relative_to(PACKAGE).parts):
-            for logger, level, event, keys, where in _log_calls(path):
-                levels, all_keys, _ = found.setdefault((logger, event), (set(), set(), where))
+            for logger, level, event, keys in _log_calls(path):
+                levels, all_keys = found.setdefault((logger, event), (set(), set()))
                 levels.add(level)
                 all_keys.update(keys)
     return [
-        LogEvent(logger, event, tuple(level for level in LOG_LEVELS if level in levels), tuple(sorted(keys)), where)
-        for (logger, event), (levels, keys, where) in sorted(found.items())
+        LogEvent(logger, event, tuple(level for level in LOG_LEVELS if level in levels), tuple(sorted(keys)))
+        for (logger, event), (levels, keys) in sorted(found.items())
     ]
 
 
-def _log_calls(path: Path) -> Iterator[tuple[str, str, str, list[str], str]]:
-    """Yield (logger, level, event, keys, file and line) of each log call of a module."""
+def _log_calls(path: Path) -> Iterator[tuple[str, str, str, list[str]]]:
+    """Yield (logger, level, event, keys) of each log call of a module."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
     name_of = _loggers(tree, path.parent.name)
     calls = list(_calls(tree, None))
@@ -165,10 +165,10 @@ def _log_calls(path: Path) -> Iterator[tuple[str, str, str, list[str], str]]:
             for _, outer, name in calls:
                 if name.attr == function.name:
                     for text in _literals(outer.args[position], where):
-                        yield logger, level, text, _keys(call) + _keys(outer), where
+                        yield logger, level, text, _keys(call) + _keys(outer)
         else:
             for text in _literals(event, where):
-                yield logger, level, text, _keys(call), where
+                yield logger, level, text, _keys(call)
 
 
 _Function = ast.FunctionDef | ast.AsyncFunctionDef

@@ -6,6 +6,7 @@ Without `--all` a run leaves out the tests marked `thorough`: they prove recorde
 from __future__ import annotations
 
 import gc
+import importlib.util
 import itertools
 import logging
 import os
@@ -118,6 +119,16 @@ if os.environ.get("CTRLRUNTIME_TEST_LOOP") == "uvloop":
 
     def pytest_asyncio_loop_factories(config, item):
         return {"uvloop": uvloop.new_event_loop}
+
+
+@pytest.fixture(scope="session")
+def site_pages():
+    """The module that makes the generated pages of the documentation site."""
+    path = Path(__file__).parents[1] / "scripts" / "site_pages.py"
+    spec = importlib.util.spec_from_file_location("site_pages", path)
+    module = sys.modules["site_pages"] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 @pytest.fixture

@@ -6,14 +6,11 @@ import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
 import yaml
-
-from ctrlruntime.metrics import Metrics
-from ctrlruntime.metrics.collector import Collector
-from ctrlruntime.webhook.metrics import make_collector
 
 ROOT = Path(__file__).resolve().parent.parent
 OPERATE = ROOT / "docs/operate"
@@ -33,22 +30,11 @@ _METRIC = re.compile(r"(?P<name>[a-zA-Z_]\w*)(?P<selector>\{[^}]*\})?")
 _GROUPING = re.compile(r"\bby\s*\(([^)]*)\)")
 
 
-class _NoTotals:
-    def paths(self) -> list[Any]:
-        return []
-
-    def panics(self) -> dict[str, int]:
-        return {}
-
-    def certificate_reads(self) -> tuple[int, int]:
-        return 0, 0
-
-
 @pytest.fixture(scope="module")
-def known() -> dict[str, set[str]]:
+def known(site_pages: ModuleType) -> dict[str, set[str]]:
     """Return the labels of each sample by its name."""
     samples: dict[str, set[str]] = {name: set() for name in FROM_ELSEWHERE}
-    for family in [*Collector(Metrics()).collect(), *make_collector(_NoTotals()).collect()]:
+    for family in site_pages.metric_families():
         labels = set(getattr(family, "_labelnames", ()))
         if family.type == "histogram":
             samples |= {

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
-import sys
 import tomllib
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
@@ -15,17 +12,6 @@ import ctrlruntime as ctrl
 from ctrlruntime import errors
 
 ROOT = Path(__file__).parents[1]
-
-
-@pytest.fixture(scope="module")
-def pages() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("site_pages", ROOT / "scripts" / "site_pages.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
 
 
 def public_errors() -> set[str]:
@@ -57,42 +43,42 @@ def test_site_has_the_address_of_doc_url():
     assert "site_url: https://ctrlruntime.dev/\n" in (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
 
 
-def test_log_events_are_literals_of_at_most_sixty_characters(pages):
-    events = pages.log_events()
+def test_log_events_are_literals_of_at_most_sixty_characters(site_pages):
+    events = site_pages.log_events()
 
     assert len(events) > 100
     assert [each.event for each in events if len(each.event) > 60] == []
     assert ("controller", "reconcile failed, retrying with backoff") in {(each.logger, each.event) for each in events}
 
 
-def test_every_recorded_event_reason_has_an_entry(pages):
-    assert pages.recorded_reasons() == set(pages.EVENT_REASONS)
+def test_every_recorded_event_reason_has_an_entry(site_pages):
+    assert site_pages.recorded_reasons() == set(site_pages.EVENT_REASONS)
 
 
-def test_metrics_page_has_the_metrics_of_manager_and_webhook_server(pages):
-    names = re.findall(r"^\| `(\w+)` \|", pages.metrics_page(), re.MULTILINE)
+def test_metrics_page_has_the_metrics_of_manager_and_webhook_server(site_pages):
+    names = re.findall(r"^\| `(\w+)` \|", site_pages.metrics_page(), re.MULTILINE)
 
     assert len(names) == len(set(names))
     assert {"controller_runtime_reconcile_total", "controller_runtime_webhook_requests_total"} <= set(names)
 
 
-def test_generated_pages_have_a_title_and_no_empty_table(pages):
-    for name, page in pages.PAGES.items():
+def test_generated_pages_have_a_title_and_no_empty_table(site_pages):
+    for name, page in site_pages.PAGES.items():
         text = page()
         assert text.startswith("# "), name
         assert re.search(r"^\| --- .*\n\| ", text, re.MULTILINE), name
 
 
-def test_a_log_call_whose_event_is_no_literal_is_an_error(pages, tmp_path, monkeypatch):
+def test_a_log_call_whose_event_is_no_literal_is_an_error(site_pages, tmp_path, monkeypatch):
     module = tmp_path / "module.py"
     module.write_text('_log = get_logger("x")\ndef f():\n    _log.info(f"{1}")\n')
-    monkeypatch.setattr(pages, "ROOT", tmp_path)
+    monkeypatch.setattr(site_pages, "ROOT", tmp_path)
 
     with pytest.raises(ValueError, match=r"module\.py:3: the event of a log call is not a literal"):
-        list(pages._log_calls(module))
+        list(site_pages._log_calls(module))
 
 
-def test_event_of_a_function_that_adds_keys_is_that_of_its_callers(pages, tmp_path, monkeypatch):
+def test_event_of_a_function_that_adds_keys_is_that_of_its_callers(site_pages, tmp_path, monkeypatch):
     module = tmp_path / "module.py"
     module.write_text(
         "class C:\n"
@@ -100,9 +86,9 @@ def test_event_of_a_function_that_adds_keys_is_that_of_its_callers(pages, tmp_pa
         "    def _failed(self, event, **fields):\n        self._log.error(event, kind=1, **fields)\n"
         '    def f(self):\n        self._failed("it failed", path=2)\n'
     )
-    monkeypatch.setattr(pages, "ROOT", tmp_path)
+    monkeypatch.setattr(site_pages, "ROOT", tmp_path)
 
-    assert list(pages._log_calls(module)) == [("x", "error", "it failed", ["kind", "path"], "module.py:5")]
+    assert list(site_pages._log_calls(module)) == [("x", "error", "it failed", ["kind", "path"])]
 
 
 def test_architecture_page_lists_the_layers_that_are_checked():

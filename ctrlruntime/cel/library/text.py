@@ -6,23 +6,13 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+from ctrlruntime.addresses import ESCAPES
 from ctrlruntime.cel.failures import EvaluationError
 from ctrlruntime.cel.functions import Declared
 from ctrlruntime.cel.library.standard import compiled
 from ctrlruntime.cel.patterns import Pattern
 from ctrlruntime.cel.values import Duration, Timestamp, TypeValue, kind_of, show
 
-_QUOTES = {
-    "\a": "\\a",
-    "\b": "\\b",
-    "\f": "\\f",
-    "\n": "\\n",
-    "\r": "\\r",
-    "\t": "\\t",
-    "\v": "\\v",
-    "\\": "\\\\",
-    '"': '\\"',
-}
 _UPPER = {code: code - 32 for code in range(ord("a"), ord("z") + 1)}
 _LOWER = {code: code + 32 for code in range(ord("A"), ord("Z") + 1)}
 
@@ -82,7 +72,7 @@ def _join(parts: list[Any], separator: str) -> str:
 
 
 def _quote(text: str) -> str:
-    return '"' + "".join(_QUOTES.get(char, char) for char in text) + '"'
+    return '"' + "".join(ESCAPES.get(char, char) for char in text) + '"'
 
 
 def _replace(text: str, old: str, new: str, count: int) -> str:
