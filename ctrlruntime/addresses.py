@@ -133,4 +133,4 @@ def why_no_prefix(text: str) -> str | None:
     return "prefix length out of range" if int(bits) > (128 if ":" in address else 32) else None
 
 
-__all__ = ["go_quoted", "why_no_address", "why_no_prefix"]
+__all__ = ["ESCAPES", "go_quoted", "why_no_address", "why_no_prefix"]

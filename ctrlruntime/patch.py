@@ -7,10 +7,13 @@ API server uses them.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
+
+import msgspec
 
 from ctrlruntime.errors import PatchError
 
@@ -59,7 +62,7 @@ def create_merge_patch(old: JSON, new: JSON) -> JSON:
     for key, value in after.items():
         if key not in before:
             patch[key] = value
-        elif not _equal(before[key], value):
+        elif not equal(before[key], value):
             patch[key] = create_merge_patch(before[key], value)
     return patch
 
@@ -299,7 +302,7 @@ def _copied(value: Any) -> Any:
 
 
 def _difference(old: JSON, new: JSON, path: str, operations: list[dict[str, Any]]) -> None:
-    if _equal(old, new):
+    if equal(old, new):
         return
     if isinstance(old, dict) and isinstance(new, dict):
         _object_difference(old, new, path, operations)
@@ -321,10 +324,10 @@ def _object_difference(old: dict[str, Any], new: dict[str, Any], path: str, oper
 def _list_difference(old: list[Any], new: list[Any], path: str, operations: list[dict[str, Any]]) -> None:
     # Equal ends are left alone; the middle is replaced item by item, so one inserted item is one operation.
     head = 0
-    while head < min(len(old), len(new)) and _equal(old[head], new[head]):
+    while head < min(len(old), len(new)) and equal(old[head], new[head]):
         head += 1
     tail = 0
-    while tail < min(len(old), len(new)) - head and _equal(old[-1 - tail], new[-1 - tail]):
+    while tail < min(len(old), len(new)) - head and equal(old[-1 - tail], new[-1 - tail]):
         tail += 1
     removed, added = old[head : len(old) - tail], new[head : len(new) - tail]
     common = min(len(removed), len(added))
@@ -341,16 +344,29 @@ def _escape(key: str) -> str:
     return key.replace("~", "~0").replace("/", "~1")
 
 
-def _equal(left: JSON, right: JSON) -> bool:
-    """Compare as JSON does: true is not 1, and 1.0 is 1."""
+def equal(left: JSON, right: JSON) -> bool:
+    """Return whether two documents are equal as JSON: true is not 1, and 1.0 is 1."""
+    if left is right:
+        return True
+    if isinstance(left, (dict, list)) and isinstance(right, (dict, list)):
+        # Python compares and encodes trees much faster than a function can look at each part. For Python true is 1, but not in JSON.
+        if left != right:
+            return False
+        with contextlib.suppress(TypeError, ValueError, OverflowError):  # a number of more than 64 bits
+            if msgspec.json.encode(left) == msgspec.json.encode(right):
+                return True
+    return _equal_parts(left, right)
+
+
+def _equal_parts(left: JSON, right: JSON) -> bool:
     if isinstance(left, bool) or isinstance(right, bool):
         return left is right
     if isinstance(left, dict) and isinstance(right, dict):
         before, after = left, right
-        return before.keys() == after.keys() and all(_equal(value, after[key]) for key, value in before.items())
+        return before.keys() == after.keys() and all(_equal_parts(value, after[key]) for key, value in before.items())
     if isinstance(left, list) and isinstance(right, list):
         first, second = left, right
-        return len(first) == len(second) and all(map(_equal, first, second))
+        return len(first) == len(second) and all(map(_equal_parts, first, second))
     return bool(left == right)
 
 

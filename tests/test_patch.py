@@ -9,6 +9,7 @@ from ctrlruntime.patch import (
     apply_merge_patch,
     create_json_patch,
     create_merge_patch,
+    equal,
 )
 
 
@@ -46,6 +47,34 @@ def test_merge_patch_follows_the_rfc(document, patch, expected):
 )
 def test_nulls_in_lists_are_as_the_api_server_has_them(document, patch, expected):
     assert apply_merge_patch(document, patch) == expected
+
+
+_HUGE = 10**40
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "expected"),
+    [
+        (1, 1, True),
+        (1, 1.0, True),
+        (1, True, False),
+        (0, False, False),
+        (None, False, False),
+        (None, {}, False),
+        ([], {}, False),
+        ({"a": [1, {"b": 0}]}, {"a": [True, {"b": 0}]}, False),
+        ({"a": [1, {"b": 0}]}, {"a": [1, {"b": False}]}, False),
+        ({"a": True}, {"a": True}, True),
+        ({"a": 1, "b": 2.0}, {"b": 2, "a": 1.0}, True),
+        ({"a": 1, "b": True}, {"b": 1, "a": 1}, False),
+        ({"a": _HUGE}, {"a": _HUGE}, True),
+        ({"a": _HUGE, "b": 1}, {"a": _HUGE, "b": True}, False),
+        ({"a": "\ud800"}, {"a": "\ud800"}, True),
+        ([1, 2], [1, 2, 3], False),
+    ],
+)
+def test_documents_are_equal_as_json(left, right, expected):
+    assert equal(left, right) is equal(right, left) is expected
 
 
 def test_merge_patch_leaves_its_inputs_alone():

@@ -34,6 +34,7 @@ def options() -> argparse.Namespace:
     size = parser.add_mutually_exclusive_group()
     size.add_argument("--quick", action="store_true", help="a twentieth of the objects, two runs: to see that it works")
     size.add_argument("--divide", type=positive, default=0, metavar="N", help="one N-th of the objects")
+    size.add_argument("--multiply", type=positive, default=1, metavar="N", help="N times as many objects in the caches")
     parser.add_argument("--runs", type=positive, default=0, help="runs of each program and workload; 5")
     parser.add_argument("--only", type=names_of(table.TITLES), default=list(table.TITLES), metavar="WORKLOAD,…")
     parser.add_argument("--programs", type=names_of(table.PROGRAMS), default=list(table.PROGRAMS), metavar="NAME,…")
@@ -58,7 +59,7 @@ def options() -> argparse.Namespace:
 
 
 def whole(given: argparse.Namespace) -> bool:
-    return not given.quick and given.divide <= 1
+    return not given.quick and given.divide <= 1 and given.multiply == 1
 
 
 def positive(text: str) -> int:
@@ -123,7 +124,7 @@ def main() -> int:
     programs = chosen(given)
     bench = Bench(
         programs=programs,
-        sizes=Sizes().divided(divide),
+        sizes=Sizes().divided(divide).multiplied(given.multiply),
         runs=runs,
         only=frozenset(given.only),
         backend=given.backend,
@@ -153,7 +154,7 @@ def main() -> int:
     elif given.growth:
         print("\n".join(shape(bench.facts, bench.programs[:1], runs) + grown))
     else:
-        report(bench, divide)
+        report(bench, "" if whole(given) else f"1/{divide}" if divide > 1 else str(given.multiply))
     print(f"\nraw figures: {given.output}; took {time.perf_counter() - began:.0f} s")
     return 1 if bench.failures else 0
 
@@ -183,13 +184,14 @@ def profile_of(rows: list[Figures]) -> list[str]:
     return ["", title, *by_stage, " by function, itself", *itself, " by function, with what it calls", *within]
 
 
-def report(bench: Bench, divide: int) -> None:
+def report(bench: Bench, part: str) -> None:
+    """Print the table and the verdicts; `part` of the whole sizes was measured, empty: the whole."""
     found = table.values(bench.rows)
     print("\n".join(shape(bench.facts, bench.programs, bench.runs)) + "\n")
     print("\n".join(table.tables(found)) + "\n")
     verdicts = table.judge(found, bench.only)
-    if verdicts and divide > 1:
-        print(f"The sizes are one {divide}th of the bars': what follows is not a verdict.")
+    if verdicts and part:
+        print(f"The sizes are {part} times those of the targets: what follows is not a verdict.")
     for line in verdicts:
         print(line.rstrip())
     for failure in bench.failures:

@@ -23,6 +23,9 @@ WARM_UP = 50
 """Reviews before those that count."""
 
 PARALLEL = 20
+BACKLOG = 200
+"""Updates on their way at most. A server that is slower than the rate does not get more."""
+
 MERGE = "application/merge-patch+json"
 
 
@@ -70,6 +73,60 @@ class Updates:
             name = f"widget-{number:06}"
             calls[name] = time.time_ns()
             await server.ask("PATCH", f"{objects.WIDGETS}/{name}", body, MERGE)
+        return calls
+
+
+class Load:
+    """Updates objects at a steady rate, and takes the time from the call until the program's reconcile begins.
+
+    Each update writes a size that no other has, by which the program tells which one it has seen.
+    """
+
+    def __init__(self, kubeconfig: str, objects: int, rate: int, seconds: int) -> None:
+        self._kubeconfig = kubeconfig
+        self._objects = objects
+        self._rate = rate
+        self.updates = rate * seconds
+        self._first = 1_000_000
+
+    def around(self, measure: Callable[..., Figures]) -> Figures:
+        calls: dict[str, int] = {}
+        self._first += self.updates
+
+        def update() -> None:
+            calls.update(on(self._kubeconfig, self._update))
+
+        figures = measure(update)
+        begins = figures.pop("begins")
+        if missing := len(calls.keys() - begins.keys()):
+            raise PeerFailed(f"it did not see {missing} of {len(calls)} updates")
+        return {
+            **figures,
+            **percentiles([(begins[size] - call) / 1e9 for size, call in calls.items()]),
+            "update_us": figures["cpu"] / self.updates * 1e6,
+        }
+
+    async def _update(self, server: Bare) -> dict[str, int]:
+        calls: dict[str, int] = {}
+        room = asyncio.Semaphore(BACKLOG)
+
+        async def one(number: int) -> None:
+            size = self._first + number
+            calls[str(size)] = time.time_ns()
+            path = f"{objects.WIDGETS}/widget-{number % self._objects:06}"
+            try:
+                await server.ask("PATCH", path, encoded({"spec": {"size": size}}), MERGE)
+            finally:
+                room.release()
+
+        await server.ask("GET", f"{objects.WIDGETS}?limit=1")
+        begin = time.perf_counter()
+        async with asyncio.TaskGroup() as group:
+            for number in range(self.updates):
+                if (early := begin + number / self._rate - time.perf_counter()) > 0:
+                    await asyncio.sleep(early)
+                await room.acquire()
+                group.create_task(one(number))
         return calls
 
 

@@ -27,8 +27,8 @@ KEPT = 2
 """Programs of one peer: that of these sources and the one before."""
 
 HANDLERS = frozenset({"reconciled", "latency", "children", "idle"})
-INFORMERS = HANDLERS | {"synced", "pods", "reads"}
-ALL = INFORMERS | {"metadata", "applied", "events", "namespaces", "controllers", "webhook", "queue"}
+INFORMERS = HANDLERS | {"synced", "pods", "reads", "load"}
+ALL = INFORMERS | {"metadata", "owns", "applied", "events", "namespaces", "controllers", "webhook", "queue"}
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,7 +30,9 @@ TITLES = {
     "reconciled": "start to all reconciled once, {count:,} custom resources",
     "pods": "start to synced, {count:,} Pods",
     "children": "create a child and write the status of {count:,} objects",
+    "owns": "create {count:,} objects, a child of each and its status, in one process",
     "reads": "reads from the cache, {count:,} objects",
+    "load": "{count:,} objects, 500 updates a second for a minute: call made to reconcile begins",
     "latency": "one object updated: call made to reconcile begins",
     "queue": "queue: add, get, forget, done; {count:,} keys",
     "idle": "idle operator: three informers, {count:,} objects",
@@ -51,7 +53,9 @@ FIGURES = {
     "reconciled": ("wall", "cpu", "resident"),
     "pods": ("wall", "cpu", "kib", "resident", "peak"),
     "children": ("rate", "wall", "cpu"),
-    "reads": ("gets", "gets_cpu", "lookups", "lookups_cpu", "list_ms"),
+    "reads": ("gets", "gets_cpu", "lookups", "lookups_cpu", "list_ms", "list_typed_ms", "list_all_ms", "held_ms"),
+    "owns": ("rate", "wall", "cpu"),
+    "load": ("p50", "p99", "update_us", "resident"),
     "latency": ("p50", "p99"),
     "queue": ("operations", "operations_cpu", "operations_by_one", "operations_by_one_cpu", "operations_no_order"),
     "idle": ("resident", "settled", "idle_cpu", "start"),
@@ -76,7 +80,11 @@ UNITS = {
     "gets_cpu": ("typed gets a second of CPU", 0),
     "operations_cpu": ("the same, a second of CPU", 0),
     "operations_by_one_cpu": ("the same, a second of CPU", 0),
-    "list_ms": ("list a tenth by label, ms", 2),
+    "list_ms": ("list a tenth by label, names, ms", 2),
+    "list_typed_ms": ("list a tenth by label, typed, ms", 1),
+    "list_all_ms": ("list all, typed, ms", 0),
+    "held_ms": ("event loop held by that at most, ms", 1),
+    "update_us": ("CPU an update, us", 1),
     "p50": ("p50, ms", 2),
     "p99": ("p99, ms", 2),
     "operations": ("a second, filled then drained", 0),
@@ -201,5 +209,5 @@ def judge(found: Values, workloads: Collection[str] = tuple(TITLES)) -> list[str
         verdict, value = bar.judge(ours, theirs)
         limit = f"{bar.sense} {bar.limit:,g}" + (f" x {PROGRAMS[bar.peer]}" if bar.peer else "")
         shown = "" if value is None else f"{value:,.3g}" if bar.limit < 1000 else f"{value:,.0f}"
-        lines.append(f"{verdict:14}{bar.workload:12}{UNITS[bar.figure][0]:36}{limit:18}{shown:>10}")
+        lines.append(f"{verdict:14}{bar.workload:12}{UNITS[bar.figure][0]:38}{limit:18}{shown:>10}")
     return lines

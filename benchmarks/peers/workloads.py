@@ -18,7 +18,7 @@ import psutil
 
 from benchmarks import apiserver, startup
 from benchmarks.peers import objects
-from benchmarks.peers.load import WARM_UP, Changes, Reviews, Updates, on
+from benchmarks.peers.load import WARM_UP, Changes, Load, Reviews, Updates, on
 from benchmarks.peers.process import Figures, Job, PeerFailed, run
 from benchmarks.peers.programs import Program
 from ctrlruntime.certificates import make_authority
@@ -49,11 +49,18 @@ class Sizes:
     controllers: int = 100
     rate: int = 500
     served: int = 1_000
+    seconds: int = 60
+    """How long objects are updated at `rate` in `load`."""
 
     def divided(self, by: int) -> Sizes:
         """The same, `by` times smaller. The controllers are as many as ever: what they reconcile is fewer."""
         made = replace(self, **{name: max(1, count // by) for name, count in asdict(self).items()})
-        return replace(made, controllers=self.controllers, updates=min(self.updates, made.idle))
+        kept = {"controllers": self.controllers, "updates": min(self.updates, made.idle)}
+        return replace(made, **kept, seconds=max(2, made.seconds))
+
+    def multiplied(self, by: int) -> Sizes:
+        """The same with `by` times as many objects in the caches."""
+        return replace(self, widgets=by * self.widgets, pods=by * self.pods, metadata=by * self.metadata)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -77,8 +84,8 @@ class Bench:
             ({"queue"}, self.queue),
             ({"idle", "latency", "events", "controllers"}, self.idle),
             ({"webhook", "namespaces"}, self.namespaces),
-            ({"children", "applied"}, self.children),
-            ({"synced", "reconciled", "reads"}, self.widgets),
+            ({"children", "applied", "owns"}, self.children),
+            ({"synced", "reconciled", "reads", "load"}, self.widgets),
             ({"pods", "metadata"}, self.pods),
             ({"server"}, self.servers),
         ):
@@ -170,7 +177,15 @@ class Bench:
                     on(kubeconfig, lambda server: objects.empty(server, objects.WIDGETS, objects.CONFIG_MAPS))
                 return {**figures, "rate": count / figures["wall"]}
 
+            def around_owns(measure: Callable[..., Figures]) -> Figures:
+                try:
+                    figures = measure()
+                finally:
+                    on(kubeconfig, lambda server: objects.empty(server, objects.WIDGETS, objects.CONFIG_MAPS))
+                return {**figures, "rate": count / figures["wall"]}
+
             self.turns(job, around=around)
+            self.turns(replace(job, workload="owns"), around=around_owns)
             if "applied" in self.only:
                 self.applied(kubeconfig, count)
 
@@ -196,6 +211,9 @@ class Bench:
             self.turns(Job(workload="synced", kubeconfig=kubeconfig, objects=count))
             self.turns(Job(workload="reconciled", kubeconfig=kubeconfig, objects=count, concurrency=CONCURRENCY))
             self.turns(Job(workload="reads", kubeconfig=kubeconfig, objects=count))
+            load = Load(kubeconfig, count, self.sizes.rate, self.sizes.seconds)
+            job = Job(workload="load", kubeconfig=kubeconfig, objects=count, updates=load.updates, limit=300.0)
+            self.turns(replace(job, concurrency=CONCURRENCY), around=load.around)
 
     def pods(self) -> None:
         with self.server() as kubeconfig:

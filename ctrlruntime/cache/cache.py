@@ -43,9 +43,7 @@ from ctrlruntime.errors import (
     CacheSyncTimeoutError,
     ConfigError,
     DecodeError,
-    NamespaceNotCachedError,
     NotCachedError,
-    NotFound,
 )
 from ctrlruntime.healthz import UnhealthyError
 from ctrlruntime.rest.collection import Collection
@@ -394,34 +392,36 @@ class Cache:
 
     async def get(self, kind: type[T], key: ObjectKey) -> T:
         codec = self._codecs.of(kind)
-        check_key(kind, key, self._cluster)
-        held = self._held.get(codec.gvk)
-        informer = None if held is None else held.reader(metadata_only=codec.metadata_only)
-        if (
-            informer is None
-            or self._group is None
-            or held is None
-            or held.namespaced is None
-            or not informer.has_listed(key.namespace)
-        ):
-            held, informer = await self._ready(codec, kind, key.namespace)
+        held, informer = self._listed(codec, kind, key) or await self._ready(codec, kind, key.namespace)
         namespace = key.namespace if held.namespaced else ""
         entry = informer.store.get(namespace, key.name)
         if entry is None:
             raise not_found(codec.gvk, held.plural, namespace, key.name, informer)
-        try:
-            return codec.decode(entry.raw)
-        except DecodeError as error:
-            self._note_unreadable(codec, entry.raw, error)
-            raise
+        return self._decode(codec, entry.raw)
 
     async def get_or_none(self, kind: type[T], key: ObjectKey) -> T | None:
-        try:
-            return await self.get(kind, key)
-        except NamespaceNotCachedError:
-            raise  # nothing is known of the object: None would say that there is none
-        except NotFound:
+        """Return the object, or None if it is missing.
+
+        Raises: NamespaceNotCachedError if the namespace is not cached, because nothing is known of the object.
+        """
+        codec = self._codecs.of(kind)
+        held, informer = self._listed(codec, kind, key) or await self._ready(codec, kind, key.namespace)
+        namespace = key.namespace if held.namespaced else ""
+        entry = informer.store.get(namespace, key.name)
+        if entry is not None:
+            return self._decode(codec, entry.raw)
+        if namespace and not informer.has_namespace(namespace):
+            raise not_found(codec.gvk, held.plural, namespace, key.name, informer)
+        return None
+
+    def _listed(self, codec: Codec[Any], kind: type[Any], key: ObjectKey) -> tuple[_Held, Informer] | None:
+        """Return the informer of a kind if the namespace of the key is listed, which is the usual case; it must not cost a coroutine."""
+        check_key(kind, key, self._cluster)
+        held = self._held.get(codec.gvk)
+        if held is None or self._group is None or held.namespaced is None:
             return None
+        informer = held.reader(metadata_only=codec.metadata_only)
+        return (held, informer) if informer is not None and informer.has_listed(key.namespace) else None
 
     async def list(
         self,
@@ -488,6 +488,10 @@ class Cache:
     ) -> _Entries:
         if fields is None:
             return store.select(namespace, labels)
+        if isinstance(fields, dict) and len(fields) == 1:  # what nearly every list by an index asks for
+            ((path, value),) = fields.items()
+            if value.__class__ is str and store.index(path) is not None:
+                return store.select(namespace, labels, [(path, value)])
         names: set[str] = set()
         spaces = {namespace} if namespace else set[str]()
         indexed = _Pairs()

@@ -80,10 +80,6 @@ class Informer:
         self._clock = clock
         self._started_at: float | None = None
         self._begun_at: dict[Scope, float] = {}
-        self._former_lists = 0
-        self._former_restarts: dict[str, int] = {}
-        """What scopes that were dropped had counted, with the lists."""
-
         self._backoff = Backoff(watch or WatchOptions(), clock=clock, rng=rng)
         self._missing_kind_retry_interval = (watch or WatchOptions()).missing_kind_retry_interval
         self._resyncing: set[float] = set()
@@ -334,9 +330,7 @@ class Informer:
 
     def _end(self, scope: Scope) -> None:
         self._followers.pop(scope).cancel()
-        reflector = self._reflectors.pop(scope)
-        self._former_lists += reflector.relists
-        _add(self._former_restarts, reflector.restarts)
+        del self._reflectors[scope]
         self._versions.pop(scope.namespace, None)
         self._numbers.pop(scope.namespace, None)
         self._begun_at.pop(scope, None)
@@ -376,6 +370,7 @@ class Informer:
         self._wake()
 
     async def _follow(self, scope: Scope, reflector: Reflector, follower: anyio.CancelScope) -> None:
+        requests = _Requests(reflector)
         while True:
             try:
                 async with aclosing(reflector.updates()) as updates:
@@ -384,7 +379,9 @@ class Informer:
                             return  # what was dropped must not come back with an update that was under way
                         await self._take(scope, update)
                         if self._metrics is not None:
-                            self._count(self._metrics, update)
+                            self._count(self._metrics)
+                            if not isinstance(update, Changed):
+                                requests.count(self._metrics)
             except Exception as error:  # noqa: BLE001 - whatever it is, it concerns this kind alone: the others go on
                 self._log.exception("informer failed, relisting", namespace=scope.namespace or "all")
                 failure = CacheError(f"following {self.name} failed: {error!r}")
@@ -479,24 +476,30 @@ class Informer:
             self._log.info("list-watch recovered", namespace=namespace or "all")
             self._reported = {told for told in self._reported if told[0] != namespace}
 
-    def _count(self, metrics: CacheMetrics, update: Update | None = None) -> None:
+    def _count(self, metrics: CacheMetrics) -> None:
         metrics.objects = len(self.store)
         metrics.size_bytes = self.store.size_bytes
         metrics.events_coalesced = self._contents.coalesced
-        if not isinstance(update, Changed):
-            metrics.relists = self._former_lists + sum(reflector.relists for reflector in self._reflectors.values())
-            metrics.watch_restarts = self._restarts()
-
-    def _restarts(self) -> dict[str, float]:
-        counts = dict(self._former_restarts)
-        for reflector in self._reflectors.values():
-            _add(counts, reflector.restarts)
-        return dict[str, float](counts)
 
 
-def _add(sums: dict[str, int], counts: Mapping[str, int]) -> None:
-    for name, count in counts.items():
-        sums[name] = sums.get(name, 0) + count
+class _Requests:
+    """Adds what one reflector has counted since the last time to the counters of its kind."""
+
+    def __init__(self, reflector: Reflector) -> None:
+        self._reflector = reflector
+        self._lists = 0
+        self._restarts: dict[str, int] = {}
+
+    def count(self, metrics: CacheMetrics) -> None:
+        lists, restarts = self._reflector.relists, self._reflector.restarts
+        if lists != self._lists:
+            metrics.relists += lists - self._lists
+            self._lists = lists
+        if restarts != self._restarts:
+            for reason, number in restarts.items():
+                more = number - self._restarts.get(reason, 0)
+                metrics.watch_restarts[reason] = metrics.watch_restarts.get(reason, 0) + more
+            self._restarts = dict(restarts)
 
 
 def _missing_rule(error: Forbidden, namespace: str | None) -> str:

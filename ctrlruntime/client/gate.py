@@ -14,7 +14,7 @@ from collections.abc import Callable, Coroutine, Iterable, Sequence
 from typing import Any, Final, Protocol
 
 from ctrlruntime.api.kind import GroupVersionKind
-from ctrlruntime.api.metadata import Metadata
+from ctrlruntime.api.metadata import Metadata, ObjectKey
 from ctrlruntime.client.marks import (
     WHOLE,
     Key,
@@ -156,12 +156,14 @@ class Gate:
 
     # --- reads -------------------------------------------------------------------------------------------------------
 
-    def is_idle(self, gvk: GroupVersionKind) -> bool:
-        """Return whether reads of this kind wait for no write.
+    def is_idle(self, gvk: GroupVersionKind, key: ObjectKey | None = None) -> bool:
+        """Return whether reads of this kind, or of one object, wait for no write.
 
         This is the usual case.
         """
-        return not self.marks.has(gvk.group, gvk.kind)
+        if key is None:
+            return not self.marks.has(gvk.group, gvk.kind)
+        return not self.marks.concerns((gvk.group, gvk.kind), key.namespace, key.name)
 
     async def wait_until_visible(
         self, gvk: GroupVersionKind, view: InformerView, namespace: str, name: str | None = None

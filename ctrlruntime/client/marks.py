@@ -388,6 +388,16 @@ class Marks:
 
     # --- reads -------------------------------------------------------------------------------------------------------
 
+    def concerns(self, kind: Kind, namespace: str, name: str) -> bool:
+        """Return whether a read of one key needs any mark; `needed` returns them.
+
+        The namespace may be that of a caller who gives one for a cluster-scoped kind.
+        """
+        keys = self._kinds.get(kind)
+        if not keys:
+            return False
+        return (namespace, name) in keys or ("", name) in keys or (namespace, WHOLE) in keys or ("", WHOLE) in keys
+
     def needed(self, kind: Kind, namespace: str, name: str | None) -> list[Mark]:
         """Return the marks for a read that starts now: of one key, or (name None) of a list; namespace "" = all."""
         keys = self._kinds.get(kind)

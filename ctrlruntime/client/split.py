@@ -89,7 +89,7 @@ class SplitClient(WrappedClient):
         if self._is_live(gvk, kind):
             return await self._api.get(kind, key)
         try:
-            if self._gate.is_idle(gvk) or await self._is_settled(gvk, kind, key.namespace, key.name):
+            if self._gate.is_idle(gvk, key) or await self._is_settled(gvk, kind, key.namespace, key.name):
                 return await self._cache.get(kind, key)
             return await self._read_live(gvk, key.namespace, key.name, self._cache.get_live(kind, key))
         except NotCachedError:
@@ -103,6 +103,12 @@ class SplitClient(WrappedClient):
 
     @override
     async def get_or_none(self, kind: type[T], key: ObjectKey, *, live_fallback: bool = False) -> T | None:
+        gvk = self._codecs.of(kind).gvk
+        refuse_text_key(kind, key)
+        if not live_fallback and self._gate.is_idle(gvk, key) and not self._is_live(gvk, kind):
+            return await self._cache.get_or_none(
+                kind, key
+            )  # an exception for what is missing would cost more than the read
         try:
             return await self.get(kind, key, live_fallback=live_fallback)
         except NamespaceNotCachedError:

@@ -306,10 +306,11 @@ class Connection(asyncio.BufferedProtocol):
         self.limits = limits
         self._buffer = buffer or new_buffer()
         self.generation = 0
-        """For the pool, as the two below: the number of `distrust` calls before this connection was opened."""
+        """For the pool, as the three below: the number of `distrust` calls before this connection was opened."""
 
         self.context: ssl.SSLContext | None = None
         self.idle_since = 0.0
+        self.was_asked_for_ticket = False
         self._transport: asyncio.Transport | None = None
         self._file = -1
         self._sessions: list[TLSSession] = []
@@ -418,12 +419,17 @@ class Connection(asyncio.BufferedProtocol):
         if self._transport is not None:
             self._transport.abort()
 
-    async def secure(self, context: ssl.SSLContext, server_hostname: str) -> None:
-        """Start TLS. After a proxy's response to CONNECT, start it again inside the existing TLS.
+    @property
+    def session(self) -> TLSSession | None:
+        """The TLS session with the server."""
+        return self._sessions[-1] if self._sessions else None
+
+    async def secure(self, context: ssl.SSLContext, server_hostname: str, ticket: ssl.SSLSession | None = None) -> None:
+        """Start TLS, with a ticket of an earlier session. After a proxy's response to CONNECT, start it again inside the existing TLS.
 
         Raises: ssl.SSLError, ExchangeError if the connection is closed instead.
         """
-        session = TLSSession(context, server_hostname)
+        session = TLSSession(context, server_hostname, ticket)
         self._sessions.append(session)
         self._answer, self._raw_headers, self._keeps, self._is_whole = None, [], True, False
         self._parser = httptools.HttpResponseParser(self)

@@ -13,6 +13,7 @@ import urllib.parse
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from http import HTTPStatus
+from typing import NamedTuple
 
 from ctrlruntime.errors import ConfigError
 from ctrlruntime.rest import socks
@@ -105,6 +106,13 @@ class Address:
         return b"Proxy-Authorization: Basic " + base64.b64encode(self.credentials.encode()) + b"\r\n"
 
 
+class _Ticket(NamedTuple):
+    """A TLS session to resume. It is valid with the context that made it."""
+
+    context: ssl.SSLContext
+    session: ssl.SSLSession
+
+
 class Pool:
     """The connections to `server`, through `proxy` if set.
 
@@ -141,6 +149,12 @@ class Pool:
         self._idle: list[Connection] = []
         self._timer: asyncio.TimerHandle | None = None
         self._generation = 0
+        self._ticket: _Ticket | None = None
+        """Shortens the next handshake.
+
+        A handshake of OpenSSL takes half a millisecond of CPU time, a resumed one two thirds of it: a cache of 1,000 namespaces has 1,000.
+        """
+
         self.is_closed = False
         self.turns = asyncio.Semaphore(limit)
         """Held by each exchange with an end, in order of requests.
@@ -188,6 +202,7 @@ class Pool:
         if self.is_closed or not connection.is_idle or connection.generation != self._generation:
             self._drop(connection)
             return
+        self._keep_ticket(connection)
         loop = asyncio.get_running_loop()
         connection.idle_since = loop.time()
         self._idle.append(connection)
@@ -232,8 +247,28 @@ class Pool:
         else:
             await self._connect_proxy(connection, self._proxy, tunnel=context is not None)
         if context is not None:
-            hint = "check certificate-authority and tls-server-name in the kubeconfig"
-            await _secure(connection, context, self._server_hostname, self._server.url, hint)
+            await self._secure_server(connection, context)
+
+    async def _secure_server(self, connection: Connection, context: ssl.SSLContext) -> None:
+        kept = self._ticket
+        ticket = kept.session if kept is not None and kept.context is context else None
+        hint = "check certificate-authority and tls-server-name in the kubeconfig"
+        was_resumed = False
+        try:
+            await _secure(connection, context, self._server_hostname, self._server.url, hint, ticket)
+            was_resumed = connection.session is not None and connection.session.was_resumed
+        finally:
+            if not was_resumed and self._ticket is kept:
+                self._ticket = None  # it is not offered again
+
+    def _keep_ticket(self, connection: Connection) -> None:
+        """Take the ticket of a connection that has received its first response."""
+        session, context = connection.session, connection.context
+        if session is None or context is None or connection.was_asked_for_ticket:
+            return
+        connection.was_asked_for_ticket = True
+        if (self._ticket is None or self._ticket.context is not context) and (ticket := session.ticket) is not None:
+            self._ticket = _Ticket(context, ticket)
 
     async def _connect_proxy(self, connection: Connection, proxy: Address, *, tunnel: bool) -> None:
         server = self._server
@@ -272,9 +307,16 @@ class Pool:
             raise
 
 
-async def _secure(connection: Connection, context: ssl.SSLContext, hostname: str, peer: str, hint: str) -> None:
+async def _secure(
+    connection: Connection,
+    context: ssl.SSLContext,
+    hostname: str,
+    peer: str,
+    hint: str,
+    ticket: ssl.SSLSession | None = None,
+) -> None:
     try:
-        await connection.secure(context, hostname)
+        await connection.secure(context, hostname, ticket)
     except ssl.SSLCertVerificationError as error:
         raise ExchangeError(f"the certificate of {peer} is not trusted ({error}); {hint}") from error
     except (ssl.SSLError, ExchangeError) as error:

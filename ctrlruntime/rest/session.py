@@ -24,12 +24,25 @@ class TLSSession:
     """A client's session.
 
     Send and receive its bytes in order and completely, or the session cannot be used any more.
+
+    `ticket`, from an earlier session with the same context and host name, shortens the handshake if the server accepts it.
     """
 
-    def __init__(self, context: ssl.SSLContext, server_hostname: str) -> None:
+    def __init__(self, context: ssl.SSLContext, server_hostname: str, ticket: ssl.SSLSession | None = None) -> None:
         self._incoming = ssl.MemoryBIO()
         self._outgoing = ssl.MemoryBIO()
-        self._object = context.wrap_bio(self._incoming, self._outgoing, server_hostname=server_hostname)
+        self._object = context.wrap_bio(self._incoming, self._outgoing, server_hostname=server_hostname, session=ticket)
+
+    @property
+    def was_resumed(self) -> bool:
+        """Whether the server accepted the ticket."""
+        return bool(self._object.session_reused)
+
+    @property
+    def ticket(self) -> ssl.SSLSession | None:
+        """The ticket for the next session, if the server has sent one. With TLS 1.3 it comes with the first response."""
+        session = self._object.session
+        return session if session is not None and session.has_ticket else None
 
     def shake(self, came: bytes | memoryview = b"") -> tuple[bool, bytes]:
         """Continue the handshake; return whether it is done, and the bytes to send.

@@ -22,7 +22,16 @@ from typing import Final
 from ctrlruntime.errors import ConfigError
 from ctrlruntime.metrics.server import ServerMetrics
 
-__all__ = ["DEFAULT_LIMITS", "Connection", "Connections", "ServerLimits", "State"]
+__all__ = [
+    "AT_WORK",
+    "DEFAULT_LIMITS",
+    "READING",
+    "BodyRefusedError",
+    "Connection",
+    "Connections",
+    "ServerLimits",
+    "State",
+]
 
 MIB: Final = 1024 * 1024
 PATIENCE: Final = 1.0
@@ -97,6 +106,20 @@ class State(enum.Enum):
     HANDLER = "handler_timeout"
     ANSWER = "write_timeout"
     IDLE = "idle_timeout"
+
+
+READING: Final = (State.HEADER, State.BODY)
+"""The states in which a request is received. A set would call `Enum.__hash__`, which is Python code, for each look."""
+
+AT_WORK: Final = (State.HANDLER, State.ANSWER)
+
+
+class BodyRefusedError(Exception):
+    """The body of a request was not read: `status` and the message are for the caller."""
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(message)
+        self.status = status
 
 
 class Connection:
@@ -193,7 +216,7 @@ class Connections:
         self._hold(connection, size)
         if self._metrics.request_bytes <= self.limits.body_bytes:
             return None
-        late = (one for one in self._open if one.held and one.state in {State.HEADER, State.BODY})
+        late = (one for one in self._open if one.held and one.state in READING)
         victim = next(late, None)
         if victim is None:  # all that is held is at work, and these bytes are of a request to come
             victim = connection

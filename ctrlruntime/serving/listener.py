@@ -21,12 +21,20 @@ from typing_extensions import override
 
 from ctrlruntime import log
 from ctrlruntime.metrics.server import ServerMetrics
-from ctrlruntime.serving.connections import Connection, Connections, ServerLimits, State
+from ctrlruntime.serving.connections import (
+    AT_WORK,
+    READING,
+    BodyRefusedError,
+    Connection,
+    Connections,
+    ServerLimits,
+    State,
+)
 
 if TYPE_CHECKING:
     import socket
 
-__all__ = ["HTTP_OPTIONS", "BodyRefusedError", "Listener"]
+__all__ = ["HTTP_OPTIONS", "Listener"]
 
 R = TypeVar("R", bound=web.BaseRequest)
 
@@ -51,14 +59,6 @@ _QUIET: Final = 10.0  # seconds between two log lines about one limit
 _ACCEPTED: Final = 1  # connections accepted in one turn of the loop: a TLS handshake takes a millisecond
 _BACKLOG: Final = 1024  # connections the kernel keeps for the turns to come
 _TLS_BUFFER: Final = 20 * 1024  # a record of TLS and some more
-
-
-class BodyRefusedError(Exception):
-    """The body of a request was not read: `status` and the message are for the caller."""
-
-    def __init__(self, status: int, message: str) -> None:
-        super().__init__(message)
-        self.status = status
 
 
 class Listener:
@@ -371,7 +371,7 @@ class _Caller(asyncio.Protocol):
             self._move(State.HEADER)
         if connection.state is State.HEADER and not self._read_head(connection, data):
             return False
-        if connection.state in {State.HANDLER, State.ANSWER}:
+        if connection.state in AT_WORK:
             self._listener.connections.exceeds("pipelining", connection)
             return False
         if self.is_refused or self._listener.received(connection, len(data)):
@@ -401,7 +401,7 @@ class _Caller(asyncio.Protocol):
     def begins(self, *, has_body: bool) -> bool:
         """A handler is about to be called; return False if its request came together with the previous one."""
         connection = self._connection
-        if connection.state not in {State.HEADER, State.BODY}:
+        if connection.state not in READING:
             self._listener.connections.exceeds("pipelining", connection)
             self.abort()
             return False

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ctrlruntime.patch import create_json_patch
+from ctrlruntime.patch import create_json_patch, equal
 
 __all__ = ["laid_over", "patch_of"]
 
@@ -20,7 +20,7 @@ def patch_of(raw: Any, before: Any, after: Any) -> list[dict[str, Any]]:
 
 def laid_over(raw: Any, before: Any, after: Any) -> Any:
     """Return `raw` with the change from `before` to `after`; it shares unchanged parts with its arguments."""
-    if same(before, after):
+    if equal(before, after):
         return raw
     if isinstance(raw, dict) and isinstance(before, dict) and isinstance(after, dict):
         return _objects(raw, before, after)
@@ -37,7 +37,7 @@ def _objects(raw: dict[str, Any], before: dict[str, Any], after: dict[str, Any])
             result[name] = value
         elif name in raw:
             result[name] = laid_over(raw[name], before[name], value)
-        elif not same(before[name], value):
+        elif not equal(before[name], value):
             result[name] = value
     return result
 
@@ -48,20 +48,9 @@ def _lists(raw: list[Any], before: list[Any], after: list[Any]) -> list[Any]:
     # Equal ends stay as they came. What lies between is the code's: which item became which is not known.
     most = min(len(before), len(after))
     head = 0
-    while head < most and same(before[head], after[head]):
+    while head < most and equal(before[head], after[head]):
         head += 1
     tail = 0
-    while tail < most - head and same(before[-1 - tail], after[-1 - tail]):
+    while tail < most - head and equal(before[-1 - tail], after[-1 - tail]):
         tail += 1
     return [*raw[:head], *after[head : len(after) - tail], *raw[len(raw) - tail :]]
-
-
-def same(left: Any, right: Any) -> bool:
-    """Return whether two documents are equal as JSON: true is not 1, anywhere inside."""
-    if isinstance(left, bool) or isinstance(right, bool):
-        return left is right
-    if isinstance(left, dict) and isinstance(right, dict):
-        return left.keys() == right.keys() and all(same(value, right[name]) for name, value in left.items())
-    if isinstance(left, list) and isinstance(right, list):
-        return len(left) == len(right) and all(map(same, left, right))
-    return bool(left == right)

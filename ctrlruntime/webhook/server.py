@@ -22,7 +22,7 @@ from ctrlruntime.api.object import Object, kind_of
 from ctrlruntime.certwatcher import ShownCertificate
 from ctrlruntime.client.interfaces import Client
 from ctrlruntime.errors import ConfigError
-from ctrlruntime.serving.connections import ServerLimits
+from ctrlruntime.serving.connections import BodyRefusedError, ServerLimits
 from ctrlruntime.tls import client_context
 from ctrlruntime.webhook.certificates import Certificates, FileCertificates
 from ctrlruntime.webhook.conversion import Conversion, ConversionEndpoint
@@ -44,7 +44,7 @@ CONVERT_PATH: Final = "/convert"
 
 _DIAL: Final = 10.0  # seconds a look at ourselves may take
 _MARGIN: Final = 0.5  # seconds of the API server's patience that the way back may take
-_TIMEOUT = re.compile(r"(?:(\d+)m)?(?:(\d+(?:\.\d+)?)s)?(?:(\d+)ms)?")
+_TIMEOUT = re.compile(r"(?:^|&)timeout=(?:(\d+)m)?(?:(\d+(?:\.\d+)?)s)?(?:(\d+)ms)?(?:$|&)")
 
 Synced: TypeAlias = Callable[[type[Object]], Awaitable[None]]
 """Returns when a kind has synced."""
@@ -371,8 +371,6 @@ class WebhookServer:
             return web.Response(status=404, text=f"no webhook at {request.path}\n")
         if request.method != "POST":
             return web.Response(status=405, text="reviews are posted\n", headers={"Allow": "POST"})
-        from ctrlruntime.serving.listener import BodyRefusedError
-
         meter = self._paths[request.path]
         meter.in_flight += 1
         start, status = self._clock(), 500
@@ -399,7 +397,7 @@ class WebhookServer:
         assert self._listener is not None
         body = await self._listener.read(request, endpoint.body_limit)
         limit = self.options.limits.handler_timeout
-        timeout = min(_seconds(request.query.get("timeout", "")) or limit, limit)
+        timeout = min(_seconds(request.rel_url.raw_query_string) or limit, limit)
         if endpoint.cached_kinds:
             await self._until_synced(endpoint.cached_kinds, timeout)
         left = max(timeout - (self._clock() - start) - min(_MARGIN, timeout / 10), 0.001)
@@ -452,10 +450,13 @@ class WebhookServer:
         return self._certificates.reads, self._certificates.errors
 
 
-def _seconds(text: str) -> float | None:
-    """Return the seconds in a Go duration as the API server sends it (`10s`, `1m0s`, `500ms`); None for anything else."""
-    match = _TIMEOUT.fullmatch(text)
-    if not text or match is None:
+def _seconds(query: str) -> float | None:
+    """Return the seconds in the `timeout` of a query, a Go duration as the API server sends it (`10s`, `1m0s`, `500ms`).
+
+    None for anything else.
+    """
+    match = _TIMEOUT.search(query)
+    if match is None:
         return None
     minutes, seconds, milliseconds = (float(part or 0) for part in match.groups())
     return minutes * 60 + seconds + milliseconds / 1000 or None

@@ -21,9 +21,9 @@ from ctrlruntime.api.fields import wire_names
 from ctrlruntime.api.model import Model, model_like
 from ctrlruntime.api.object import Object
 from ctrlruntime.errors import ConfigError
-from ctrlruntime.patch import create_json_patch
+from ctrlruntime.patch import create_json_patch, equal
 from ctrlruntime.webhook.admission import HandlerFunction
-from ctrlruntime.webhook.difference import laid_over, same
+from ctrlruntime.webhook.difference import laid_over
 from ctrlruntime.webhook.limits import IncompleteError
 from ctrlruntime.webhook.request import AdmissionRequest, Operation, RequestDecodeError
 from ctrlruntime.webhook.response import AdmissionResponse, Warnings, allowed, changed, errored
@@ -180,7 +180,7 @@ def _lets_go(request: AdmissionRequest) -> bool:
         return False
     metadata = old.pop("metadata", None)
     new.pop("metadata", None)
-    return isinstance(metadata, dict) and bool(metadata.get("deletionTimestamp")) and same(old, new)
+    return isinstance(metadata, dict) and bool(metadata.get("deletionTimestamp")) and equal(old, new)
 
 
 def _known(raw: Any, value: Any) -> Any:

@@ -134,7 +134,7 @@ SHARED = {
     "events",
     "webhook",
 }
-WORKLOADS = {"ctrlruntime": SHARED | {"queue", "reads", "namespaces", "controllers"}, "floor": SHARED}
+WORKLOADS = {"ctrlruntime": SHARED | {"queue", "reads", "namespaces", "controllers", "owns", "load"}, "floor": SHARED}
 
 
 @pytest.mark.slow
@@ -156,6 +156,7 @@ def test_a_python_program_does_its_workloads_on_the_embedded_server(name):
             namespaces=3,
             controllers=2,
             rate=10,
+            seconds=1,
         ),
         runs=1,
         only=frozenset(table.TITLES) - {"server", "startup", "idle", "reconciled"},

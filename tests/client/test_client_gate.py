@@ -8,7 +8,7 @@ import pytest
 from servers import LONGEST_WAIT
 
 from ctrlruntime.api.kind import GroupVersionKind
-from ctrlruntime.api.metadata import Metadata
+from ctrlruntime.api.metadata import Metadata, NamespacedName
 from ctrlruntime.client.gate import DOUBT_AFTER, Gate
 from ctrlruntime.client.marks import WHOLE, Listing
 from ctrlruntime.errors import ServiceUnavailable, StaleReadError
@@ -69,6 +69,30 @@ def gate_of(view, **options):
     gate = Gate(**{"wait": LONGEST_WAIT, **options})
     gate.watch_views(lambda kind: [view] if kind == ("example.com", "Thing") else [])
     return gate
+
+
+@pytest.mark.parametrize(
+    ("written", "waits_for"),
+    [
+        (("ns", "a"), {("ns", "a")}),
+        (("", "a"), {("", "a"), ("ns", "a"), ("other", "a")}),  # a cluster-scoped object may be read with a namespace
+        (("ns", WHOLE), {("ns", "a"), ("ns", "b")}),
+        (("", WHOLE), {("ns", "a"), ("ns", "b"), ("other", "a"), ("", "a")}),
+    ],
+)
+def test_reads_of_other_objects_are_idle(view, written, waits_for):
+    gate = gate_of(view)
+    keys = {("ns", "a"), ("ns", "b"), ("other", "a"), ("", "a")}
+    assert all(gate.is_idle(THING, NamespacedName(*key)) for key in keys)
+
+    ticket = gate.open(THING, *written)
+
+    assert {key for key in keys if not gate.is_idle(THING, NamespacedName(*key))} == waits_for
+    assert not gate.is_idle(THING)
+    assert gate.is_idle(OTHER)
+    assert all(gate.is_idle(OTHER, NamespacedName(*key)) for key in keys)
+    ticket.failed()
+    assert all(gate.is_idle(THING, NamespacedName(*key)) for key in keys)
 
 
 @pytest.fixture

@@ -34,6 +34,14 @@ class Side:
             raise self.answer
         return self.answer
 
+    async def get_or_none(self, kind, key):
+        try:
+            return await self.get(kind, key)
+        except NamespaceNotCachedError:
+            raise
+        except NotFound:
+            return None
+
     async def list(self, kind, **options):
         self.asked += 1
         self.options = options

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import signal
 import subprocess
 import sys
@@ -10,6 +11,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+from ctrlruntime.manager import tune_gc
 
 PROGRAM = """
 import asyncio, sys
@@ -218,3 +221,27 @@ ctrl.run(mgr)
     assert done.returncode == 1
     assert done.stderr.splitlines()[-1].startswith(f"error: the lease {namespace}/lost is lost: another holds it")
     assert "Traceback" not in done.stderr
+
+
+@pytest.fixture
+def collector() -> Iterator[None]:
+    """Restores the garbage collector, which belongs to the whole process."""
+    before = gc.get_threshold()
+    yield
+    gc.set_threshold(*before)
+    gc.unfreeze()
+
+
+@pytest.mark.usefixtures("collector")
+def test_the_collector_is_set_up_for_a_process_that_runs_for_long() -> None:
+    gc.set_threshold(700, 10, 10)
+    tune_gc()
+    assert gc.get_threshold() == (700, 10, 100)
+    assert gc.get_freeze_count() > 10_000
+
+
+@pytest.mark.usefixtures("collector")
+def test_thresholds_of_the_users_are_kept() -> None:
+    gc.set_threshold(5_000, 7, 3)
+    tune_gc()
+    assert gc.get_threshold() == (5_000, 7, 3)

@@ -18,6 +18,16 @@ def authority():
 
 @pytest.fixture(scope="module")
 def server_context(authority):
+    return context_of(authority)
+
+
+@pytest.fixture(scope="module")
+def other_server_context(authority):
+    """The same, as after a restart of the server."""
+    return context_of(authority)
+
+
+def context_of(authority):
     pair = authority.server(["127.0.0.1"])
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     with tempfile.TemporaryDirectory() as folder:

@@ -11,6 +11,7 @@ import pytest
 from ctrlruntime.errors import ConfigError
 from ctrlruntime.rest.connection import ExchangeError
 from ctrlruntime.rest.pool import Address, ConnectTimeoutError, Pool
+from ctrlruntime.rest.session import TLSSession
 from ctrlruntime.testing import eventually
 
 REQUEST = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
@@ -35,8 +36,8 @@ class Server:
         writer.close()
 
     @contextlib.asynccontextmanager
-    async def running(self, context=None):
-        listener = await asyncio.start_server(self.serve, "127.0.0.1", 0, ssl=context)
+    async def running(self, context=None, port=0):
+        listener = await asyncio.start_server(self.serve, "127.0.0.1", port, ssl=context)
         self.port = listener.sockets[0].getsockname()[1]
         try:
             yield self
@@ -190,6 +191,65 @@ async def test_one_made_with_another_context_is_not_used_again(authority, contex
         contexts.append(ssl.create_default_context(cadata=authority.pem.decode()))
 
         assert await ask(pool) is not first
+
+
+# --- tickets
+
+
+async def another(pool):
+    """Exchange one request on a new connection, and return whether its handshake was a resumption."""
+    connection = await pool.make()
+    assert await connection.send(REQUEST).whole() == b"ok"
+    pool.give_back(connection)
+    return connection.session.was_resumed
+
+
+@pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
+async def test_later_connections_resume_the_session_of_the_first(authority, server_context, version):
+    context = ssl.create_default_context(cadata=authority.pem.decode())
+    context.maximum_version = version
+    async with (
+        Server().running(server_context) as server,
+        pooled(f"https://127.0.0.1:{server.port}", context=lambda: context) as pool,
+    ):
+        assert [await another(pool) for _ in range(4)] == [False, True, True, True]
+        assert sorted(await asyncio.gather(another(pool), another(pool))) == [True, True]
+
+
+async def test_another_context_does_not_resume(authority, context, server_context):
+    contexts = [context]
+    async with (
+        Server().running(server_context) as server,
+        pooled(f"https://127.0.0.1:{server.port}", context=lambda: contexts[-1]) as pool,
+    ):
+        assert [await another(pool), await another(pool)] == [False, True]
+
+        contexts.append(ssl.create_default_context(cadata=authority.pem.decode()))
+
+        assert [await another(pool), await another(pool)] == [False, True]
+
+
+async def test_a_ticket_that_the_server_does_not_accept_is_replaced(context, server_context, other_server_context):
+    server = Server()
+    async with server.running(server_context):
+        pool = Pool(Address.parse(f"https://127.0.0.1:{server.port}"), context=lambda: context)
+        assert [await another(pool), await another(pool)] == [False, True]
+    async with server.running(other_server_context, server.port):  # it has other keys for its tickets
+        assert [await another(pool), await another(pool)] == [False, True]
+        await pool.close()
+
+
+async def test_a_server_without_tickets_is_asked_once_for_each_connection(context, server_context, monkeypatch):
+    asked = []
+    monkeypatch.setattr(TLSSession, "ticket", property(asked.append))
+    async with (
+        Server().running(server_context) as server,
+        pooled(f"https://127.0.0.1:{server.port}", context=lambda: context) as pool,
+    ):
+        assert [await another(pool), await another(pool)] == [False, False]
+        await ask(pool)
+        await ask(pool)
+    assert len(asked) == 2
 
 
 async def test_nothing_is_left_open_whenever_the_making_is_given_up(context, server_context):

@@ -19,8 +19,8 @@ from aiohttp import web
 from ctrlruntime.certificates import make_authority
 from ctrlruntime.certwatcher import ShownCertificate
 from ctrlruntime.metrics import Metrics
-from ctrlruntime.serving.connections import ServerLimits
-from ctrlruntime.serving.listener import BodyRefusedError, Listener
+from ctrlruntime.serving.connections import BodyRefusedError, ServerLimits
+from ctrlruntime.serving.listener import Listener
 from ctrlruntime.serving.server import Address, HTTPServer
 from ctrlruntime.testing import eventually
 

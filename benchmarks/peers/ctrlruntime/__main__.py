@@ -7,11 +7,13 @@ import contextlib
 import statistics
 import sys
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
+from dataclasses import dataclass
 
 from pydantic import Field
 
 import ctrlruntime as ctrl
+from benchmarks.peers import objects
 from benchmarks.peers.protocol import Asked, Figures, Tally, asked, obey, ready, say
 from ctrlruntime.api import apps, core, meta
 from ctrlruntime.cache.subscription import Subscription
@@ -43,7 +45,7 @@ class Widget(ctrl.Object, group="bench.example.com", version="v1"):
 
 
 WORKLOADS = {
-    "synced", "pods", "metadata", "idle", "reads", "queue", "reconciled", "latency", "children", "applied",
+    "synced", "pods", "metadata", "idle", "reads", "queue", "reconciled", "latency", "children", "owns", "load", "applied",
     "events", "namespaces", "controllers", "webhook",
 }  # fmt: skip
 
@@ -148,6 +150,19 @@ class Workloads:
     async def latency(self) -> Figures:
         return await (await self.counted()).updates(self.asked.updates)
 
+    async def load(self) -> Figures:
+        """Take when the reconcile of each update begins; an update is known by the size it wrote."""
+        tally = Tally(self.asked.objects)
+
+        async def do(request: ctrl.Request) -> None:
+            began = time.time_ns()
+            widget = await self.mgr.client.get(Widget, request)
+            tally.begins.setdefault(str(widget.spec.size), began)
+            tally.finish()
+
+        self.controlled(do)
+        return await tally.updates(self.asked.updates)
+
     async def children(self) -> Figures:
         tally = Tally(self.asked.objects)
         client = self.mgr.client
@@ -156,12 +171,7 @@ class Workloads:
             widget = await client.get(Widget, request)
             if widget.status.nodes:
                 return
-            child = core.ConfigMap(
-                metadata=meta.ObjectMeta(name=f"{request.name}-child", namespace=request.namespace),
-                data={"size": str(widget.spec.size)},
-            )
-            ctrl.set_controller_reference(widget, child)
-            await client.create(child)
+            await self.create_child(widget)
             widget.status.nodes = ["one"]
             await client.status.update(widget)
             tally.finish()
@@ -169,6 +179,47 @@ class Workloads:
         self.controlled(do)
         await tally.done.wait()
         return {"objects": tally.finished}
+
+    async def create_child(self, widget: Widget) -> None:
+        child = core.ConfigMap(
+            metadata=meta.ObjectMeta(name=f"{widget.metadata.name}-child", namespace=widget.metadata.namespace),
+            data={"size": str(widget.spec.size)},
+        )
+        ctrl.set_controller_reference(widget, child)
+        await self.mgr.client.create(child)
+
+    async def owns(self) -> Figures:
+        """Create the objects in this process, and end when each has a child and a status that a reconcile has read from the cache."""
+        tally, finished = Tally(self.asked.objects), set[str]()
+        client = self.mgr.client
+
+        async def do(request: ctrl.Request) -> None:
+            widget = await client.get(Widget, request)
+            key = ctrl.NamespacedName(request.namespace, f"{request.name}-child")
+            child = await client.get_or_none(core.ConfigMap, key)
+            if child is None:
+                with contextlib.suppress(ctrl.AlreadyExists):
+                    await self.create_child(widget)
+            if not widget.status.nodes:
+                widget.status.nodes = ["one"]
+                await client.status.update(widget)
+            elif child is not None and request.name not in finished:
+                finished.add(request.name)
+                tally.finish()
+
+        builder = ctrl.new_controller_managed_by(self.mgr).for_(Widget).owns(core.ConfigMap)
+        builder.with_options(max_concurrent_reconciles=self.asked.concurrency).complete(Reconciler(do))
+        self.start()
+        await self.mgr.cache.wait_running()
+        await self.mgr.cache.wait_for_cache_sync()
+        numbers = iter(range(self.asked.objects))
+        await asyncio.gather(*(self.create_some(numbers) for _ in range(self.asked.concurrency)))
+        await tally.done.wait()
+        return {"objects": tally.finished}
+
+    async def create_some(self, numbers: Iterator[int]) -> None:
+        for number in numbers:
+            await self.mgr.client.create(Widget.from_dict(objects.widget(number)))
 
     async def applied(self) -> Figures:
         tally = Tally(self.asked.objects)
@@ -249,13 +300,21 @@ class Workloads:
                 await client.get(Widget, key)
             rate.done += count
         found_by_index = await self.lookups([key.name for key in keys[:1000]])
-        times, listed = [], 0
-        for _ in range(20):
-            start = time.perf_counter()
-            listed = len([found.name for found in (await client.list(Widget, labels={"tier": "t3"})).metadata])
-            times.append(time.perf_counter() - start)
-        found = {"objects": count, "listed": listed, "list_ms": statistics.median(times) * 1e3}
-        return found | rate.figures("gets") | found_by_index.figures("lookups")
+
+        async def names() -> None:
+            assert all(found.name for found in (await client.list(Widget, labels={"tier": "t3"})).metadata)
+
+        async def tenth() -> None:
+            assert sum([widget.spec.size for widget in await client.list(Widget, labels={"tier": "t3"})]) >= 0
+
+        async def everything() -> None:
+            assert sum([widget.spec.size async for widget in await client.list(Widget)]) >= 0
+
+        async with longest_turn() as turn:
+            figures = {"list_all_ms": await milliseconds(everything, 5)}
+        figures |= {"list_ms": await milliseconds(names, 20), "list_typed_ms": await milliseconds(tenth, 20)}
+        figures |= {"objects": count, "held_ms": turn.seconds * 1e3}
+        return figures | rate.figures("gets") | found_by_index.figures("lookups")
 
     async def lookups(self, names: list[str]) -> Rate:
         """Find objects by an index, one after the other, and read each."""
@@ -271,6 +330,38 @@ class Workloads:
         keys = [ctrl.Request("default", f"object-{number}") for number in range(self.asked.objects)]
         filled, by_one = operations(keys), operations_by_one(keys)
         return {"objects": len(keys)} | filled.figures("operations") | by_one.figures("operations_by_one")
+
+
+async def milliseconds(do: Callable[[], Awaitable[None]], rounds: int) -> float:
+    """Return how long it takes, the median of so many rounds."""
+    times = list[float]()
+    for _ in range(rounds):
+        start = time.perf_counter()
+        await do()
+        times.append(time.perf_counter() - start)
+    return statistics.median(times) * 1e3
+
+
+@dataclass
+class Turn:
+    seconds: float = 0.0
+
+
+@contextlib.asynccontextmanager
+async def longest_turn() -> AsyncGenerator[Turn]:
+    """Yield the longest time for which another task did not get its turn."""
+    turn = Turn()
+
+    async def look() -> None:
+        while True:
+            begin = time.perf_counter()
+            await asyncio.sleep(0)
+            turn.seconds = max(turn.seconds, time.perf_counter() - begin)
+
+    task = asyncio.create_task(look())
+    await asyncio.sleep(0)
+    yield turn
+    task.cancel()
 
 
 class Rate:
@@ -360,6 +451,7 @@ def ended(task: asyncio.Future[None]) -> None:
 
 
 async def main() -> None:
+    ctrl.manager.tune_gc()  # as ctrl.run does
     ctrl.log.setup(ctrl.log.Options(log_level="error"))
     given = asked(WORKLOADS)
     await obey(getattr(Workloads(given, manager_for(given)), given.workload)())

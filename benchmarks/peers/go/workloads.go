@@ -12,6 +12,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	corev1apply "k8s.io/client-go/applyconfigurations/core/v1"
@@ -44,6 +45,8 @@ var workloads = map[string]workload{
 	"reconciled":  reconciled,
 	"latency":     latency,
 	"children":    children,
+	"owns":        owns,
+	"load":        load,
 	"applied":     applied,
 	"events":      events,
 	"namespaces":  namespaces,
@@ -138,25 +141,38 @@ func reads(ctx context.Context, mgr manager.Manager, _ options) (figures, error)
 		return nil, err
 	}
 	measured.into(result, "lookups")
+	tenth, err := lists(ctx, mgr.GetClient(), 20, client.MatchingLabels{"tier": "t3"})
+	if err != nil {
+		return nil, err
+	}
+	everything, err := lists(ctx, mgr.GetClient(), 5)
+	if err != nil {
+		return nil, err
+	}
+	result["list_ms"], result["list_typed_ms"], result["list_all_ms"] = tenth, tenth, everything // its lists are always typed
+	return result, nil
+}
+
+// lists takes the milliseconds of a list of which a field of each object is read: the median of so many.
+func lists(ctx context.Context, reader client.Reader, rounds int, which ...client.ListOption) (float64, error) {
 	var times []float64
-	listed := 0
-	for range 20 {
+	sum := int32(0)
+	for range rounds {
 		began := time.Now()
 		var found WidgetList
-		if err := mgr.GetClient().List(ctx, &found, client.MatchingLabels{"tier": "t3"}); err != nil {
-			return nil, err
+		if err := reader.List(ctx, &found, which...); err != nil {
+			return 0, err
 		}
-		listed = 0
 		for i := range found.Items {
-			if found.Items[i].Name != "" {
-				listed++
-			}
+			sum += found.Items[i].Spec.Size
 		}
 		times = append(times, time.Since(began).Seconds()*1e3)
 	}
+	if sum < 0 {
+		return 0, errors.New("the sizes were not read")
+	}
 	sort.Float64s(times)
-	result["list_ms"], result["listed"] = times[len(times)/2], listed
-	return result, nil
+	return times[len(times)/2], nil
 }
 
 // rate tells how much is done in a second.
@@ -304,6 +320,23 @@ func (t *tally) run(ctx context.Context, mgr manager.Manager, given options, do 
 	return nil
 }
 
+// updates lets the harness make its updates, and returns when the reconcile of each began.
+func (t *tally) updates(count int) figures {
+	t.Lock()
+	t.begins = map[string]int64{}
+	t.Unlock()
+	fmt.Println("synced")
+	for {
+		time.Sleep(20 * time.Millisecond)
+		t.Lock()
+		if len(t.begins) >= count {
+			defer t.Unlock()
+			return figures{"begins": t.begins}
+		}
+		t.Unlock()
+	}
+}
+
 func reconciled(ctx context.Context, mgr manager.Manager, given options) (figures, error) {
 	return counted(ctx, mgr, given)
 }
@@ -342,19 +375,7 @@ func latency(ctx context.Context, mgr manager.Manager, given options) (figures, 
 	if err != nil {
 		return nil, err
 	}
-	counted.Lock()
-	counted.begins = map[string]int64{}
-	counted.Unlock()
-	fmt.Println("synced")
-	for {
-		time.Sleep(20 * time.Millisecond)
-		counted.Lock()
-		if len(counted.begins) >= given.updates {
-			defer counted.Unlock()
-			return figures{"begins": counted.begins}, nil
-		}
-		counted.Unlock()
-	}
+	return counted.updates(given.updates), nil
 }
 
 func children(ctx context.Context, mgr manager.Manager, given options) (figures, error) {
@@ -367,14 +388,7 @@ func children(ctx context.Context, mgr manager.Manager, given options) (figures,
 		if len(found.Status.Nodes) > 0 {
 			return reconcile.Result{}, nil
 		}
-		child := &corev1.ConfigMap{
-			ObjectMeta: metav1.ObjectMeta{Name: request.Name + "-child", Namespace: request.Namespace},
-			Data:       map[string]string{"size": fmt.Sprint(found.Spec.Size)},
-		}
-		if err := controllerutil.SetControllerReference(&found, child, mgr.GetScheme()); err != nil {
-			return reconcile.Result{}, err
-		}
-		if err := mgr.GetClient().Create(ctx, child); err != nil {
+		if err := createChild(ctx, mgr, &found); err != nil {
 			return reconcile.Result{}, err
 		}
 		found.Status.Nodes = []string{"one"}
@@ -385,6 +399,145 @@ func children(ctx context.Context, mgr manager.Manager, given options) (figures,
 		return reconcile.Result{}, nil
 	})
 	return figures{"objects": counted.finished}, err
+}
+
+// owns creates the objects itself, ten at a time, and ends when each has a child and a status that a reconcile has read from the cache.
+func owns(ctx context.Context, mgr manager.Manager, given options) (figures, error) {
+	counted := newTally(given.objects)
+	finished := map[string]bool{}
+	do := func(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+		var found Widget
+		if err := mgr.GetClient().Get(ctx, request.NamespacedName, &found); err != nil {
+			return reconcile.Result{}, err
+		}
+		var child corev1.ConfigMap
+		key := types.NamespacedName{Namespace: request.Namespace, Name: request.Name + "-child"}
+		if err := mgr.GetClient().Get(ctx, key, &child); apierrors.IsNotFound(err) {
+			if err := createChild(ctx, mgr, &found); client.IgnoreAlreadyExists(err) != nil {
+				return reconcile.Result{}, err
+			}
+		} else if err != nil {
+			return reconcile.Result{}, err
+		}
+		if len(found.Status.Nodes) == 0 {
+			found.Status.Nodes = []string{"one"}
+			return reconcile.Result{}, mgr.GetClient().Status().Update(ctx, &found)
+		}
+		if child.Name == "" {
+			return reconcile.Result{}, nil // its own event follows
+		}
+		counted.Lock()
+		isNew := !finished[request.Name]
+		finished[request.Name] = true
+		counted.Unlock()
+		if isNew {
+			counted.finish()
+		}
+		return reconcile.Result{}, nil
+	}
+	builder := controllerruntime.NewControllerManagedBy(mgr).For(&Widget{}).Owns(&corev1.ConfigMap{}).
+		WithOptions(controller.Options{MaxConcurrentReconciles: given.concurrency})
+	if err := builder.Complete(reconcile.Func(do)); err != nil {
+		return nil, err
+	}
+	start(ctx, mgr)
+	if !mgr.GetCache().WaitForCacheSync(ctx) {
+		return nil, errors.New("the cache did not sync")
+	}
+	if err := createAll(ctx, mgr.GetClient(), given); err != nil {
+		return nil, err
+	}
+	<-counted.done
+	return figures{"objects": counted.finished}, nil
+}
+
+// createAll creates the objects, so many at a time as there are workers.
+func createAll(ctx context.Context, writer client.Writer, given options) error {
+	numbers := make(chan int)
+	failed := make(chan error, given.concurrency)
+	var creating sync.WaitGroup
+	for range given.concurrency {
+		creating.Go(func() {
+			for number := range numbers {
+				if err := writer.Create(ctx, newWidget(number)); err != nil {
+					failed <- err
+					return
+				}
+			}
+		})
+	}
+	for number := range given.objects {
+		select {
+		case numbers <- number:
+		case err := <-failed:
+			return err
+		}
+	}
+	close(numbers)
+	creating.Wait()
+	select {
+	case err := <-failed:
+		return err
+	default:
+		return nil
+	}
+}
+
+func newWidget(number int) *Widget {
+	name := fmt.Sprintf("widget-%06d", number)
+	made := &Widget{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: name, Namespace: "bench",
+			Labels: map[string]string{"app": "bench", "tier": fmt.Sprintf("t%d", number%10), "instance": name},
+		},
+		Spec: WidgetSpec{
+			Size:     int32(number % 7),
+			Image:    fmt.Sprintf("registry.example.com/team/image:%d", number%100),
+			Selector: map[string]string{"app": "bench", "instance": name},
+		},
+	}
+	for index := range 8 {
+		made.Spec.Args = append(made.Spec.Args, fmt.Sprintf("--setting-%d=value-%d", index, number))
+	}
+	for index := range 7 {
+		made.Spec.Env = append(made.Spec.Env, Variable{Name: fmt.Sprintf("VARIABLE_%d", index), Value: fmt.Sprintf("value %d", number)})
+	}
+	return made
+}
+
+func createChild(ctx context.Context, mgr manager.Manager, owner *Widget) error {
+	child := &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Name: owner.Name + "-child", Namespace: owner.Namespace},
+		Data:       map[string]string{"size": fmt.Sprint(owner.Spec.Size)},
+	}
+	if err := controllerutil.SetControllerReference(owner, child, mgr.GetScheme()); err != nil {
+		return err
+	}
+	return mgr.GetClient().Create(ctx, child)
+}
+
+// load returns when the reconcile of each update began; an update is known by the size it wrote.
+func load(ctx context.Context, mgr manager.Manager, given options) (figures, error) {
+	counted := newTally(given.objects)
+	err := counted.run(ctx, mgr, given, func(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+		now := time.Now().UnixNano()
+		var found Widget
+		if err := mgr.GetClient().Get(ctx, request.NamespacedName, &found); err != nil {
+			return reconcile.Result{}, err
+		}
+		size := fmt.Sprint(found.Spec.Size)
+		counted.Lock()
+		if _, known := counted.begins[size]; !known {
+			counted.begins[size] = now
+		}
+		counted.Unlock()
+		counted.finish()
+		return reconcile.Result{}, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return counted.updates(given.updates), nil
 }
 
 func applied(ctx context.Context, mgr manager.Manager, given options) (figures, error) {
