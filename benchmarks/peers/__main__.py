@@ -49,6 +49,8 @@ def options() -> argparse.Namespace:
     given = parser.parse_args()
     if given.pin and (not hasattr(psutil.Process, "cpu_affinity") or len(psutil.Process().cpu_affinity() or []) < 2):
         parser.error("--pin needs a system with two processors or more that can be given to a process")
+    if given.growth and given.multiply > 1:
+        parser.error("--growth has sizes of its own: leave --multiply out")
     given.output = given.output or RESULTS / time.strftime(f"{'' if whole(given) else 'quick-'}%Y%m%d-%H%M%S.json")
     try:  # better known now than in half an hour
         given.output.parent.mkdir(parents=True, exist_ok=True)

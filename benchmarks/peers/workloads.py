@@ -169,38 +169,25 @@ class Bench:
         with self.server() as kubeconfig:
             job = Job(workload="children", kubeconfig=kubeconfig, objects=count, concurrency=CONCURRENCY)
 
-            def around(measure: Callable[..., Figures]) -> Figures:
+            def children(measure: Callable[..., Figures]) -> Figures:
                 self.fill(kubeconfig, objects.WIDGETS, count)
+                return created(measure, objects.WIDGETS, objects.CONFIG_MAPS)
+
+            def created(measure: Callable[..., Figures], *paths: str) -> Figures:
+                """Measure how fast objects are created, and delete them."""
                 try:
                     figures = measure()
                 finally:
-                    on(kubeconfig, lambda server: objects.empty(server, objects.WIDGETS, objects.CONFIG_MAPS))
+                    on(kubeconfig, lambda server: objects.empty(server, *paths))
                 return {**figures, "rate": count / figures["wall"]}
 
-            def around_owns(measure: Callable[..., Figures]) -> Figures:
-                try:
-                    figures = measure()
-                finally:
-                    on(kubeconfig, lambda server: objects.empty(server, objects.WIDGETS, objects.CONFIG_MAPS))
-                return {**figures, "rate": count / figures["wall"]}
-
-            self.turns(job, around=around)
-            self.turns(replace(job, workload="owns"), around=around_owns)
+            self.turns(job, around=children)
+            owns = replace(job, workload="owns")
+            self.turns(owns, around=lambda measure: created(measure, objects.WIDGETS, objects.CONFIG_MAPS))
             if "applied" in self.only:
-                self.applied(kubeconfig, count)
-
-    def applied(self, kubeconfig: str, count: int) -> None:
-        self.fill(kubeconfig, objects.WIDGETS, count)
-
-        def around(measure: Callable[..., Figures]) -> Figures:
-            try:
-                figures = measure()
-            finally:
-                on(kubeconfig, lambda server: objects.empty(server, objects.CONFIG_MAPS))
-            return {**figures, "rate": count / figures["wall"]}
-
-        job = Job(workload="applied", kubeconfig=kubeconfig, objects=count, concurrency=CONCURRENCY)
-        self.turns(job, around=around)
+                self.fill(kubeconfig, objects.WIDGETS, count)
+                applied = replace(job, workload="applied")
+                self.turns(applied, around=lambda measure: created(measure, objects.CONFIG_MAPS))
 
     def widgets(self) -> None:
         count = self.sizes.widgets

@@ -44,6 +44,7 @@ from ctrlruntime.errors import (
     ConfigError,
     DecodeError,
     NotCachedError,
+    NotFound,
 )
 from ctrlruntime.healthz import UnhealthyError
 from ctrlruntime.rest.collection import Collection
@@ -405,7 +406,10 @@ class Cache:
         Raises: NamespaceNotCachedError if the namespace is not cached, because nothing is known of the object.
         """
         codec = self._codecs.of(kind)
-        held, informer = self._listed(codec, kind, key) or await self._ready(codec, kind, key.namespace)
+        try:
+            held, informer = self._listed(codec, kind, key) or await self._ready(codec, kind, key.namespace)
+        except NotFound:
+            return None  # its first list says so: the definition of the kind was just deleted
         namespace = key.namespace if held.namespaced else ""
         entry = informer.store.get(namespace, key.name)
         if entry is not None:

@@ -97,7 +97,7 @@ def tune_gc() -> None:
     `ctrl.run` calls it. If you call `mgr.start()` yourself, call it first, once, after the imports.
 
     All current objects become permanent (`gc.freeze`), so a collection does not examine them again. A full collection follows only after 100
-    collections of the middle generation, in place of 10. It stops the event loop: with 20,000 decoded objects for a fifth of a second.
+    collections of the middle generation, in place of 10. It stops the event loop, with 20,000 decoded objects for a third of a second.
     Thresholds that you have set before are kept.
     """
     gc.collect()

@@ -274,6 +274,14 @@ async def test_what_is_not_there_is_not_found_and_says_so_as_the_server_does(ser
         assert (await cache.get_or_none(core.Pod, key("a"))).metadata.name == "a"
 
 
+async def test_an_object_of_a_kind_whose_list_is_not_found_is_missing(server, make):
+    server.answers["Pod"] = Script(server.time, NotFound("the server could not find the requested resource"), HANGS)
+    async with running(make()) as cache:
+        with pytest.raises(NotFound, match="could not find the requested resource"):
+            await cache.get(core.Pod, key("x"))
+        assert await cache.get_or_none(core.Pod, key("x")) is None
+
+
 async def test_a_webhook_does_not_return_the_error_of_a_cached_read_to_its_client(server, make):
     server.serve("Pod")
     async with running(

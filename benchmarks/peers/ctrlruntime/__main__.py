@@ -7,7 +7,7 @@ import contextlib
 import statistics
 import sys
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from pydantic import Field
@@ -120,15 +120,15 @@ class Workloads:
     async def namespaces(self) -> Figures:
         return await self.synced()  # the manager was made for them
 
-    def controlled(self, do: Do, *, owns: bool = False) -> None:
-        """Run a controller of Widgets."""
+    def controlled(self, do: Do, *, owns: Sequence[type[ctrl.Object]] = ()) -> None:
+        """Run a controller of Widgets, and of what they own."""
         builder = ctrl.new_controller_managed_by(self.mgr).for_(Widget)
-        if owns:
-            builder = builder.owns(core.ConfigMap).owns(apps.Deployment)
+        for owned in owns:
+            builder = builder.owns(owned)
         builder.with_options(max_concurrent_reconciles=self.asked.concurrency).complete(Reconciler(do))
         self.start()
 
-    async def counted(self, *, owns: bool = False) -> Tally:
+    async def counted(self, *, owns: Sequence[type[ctrl.Object]] = ()) -> Tally:
         """Reconcile every object once, by a typed read."""
         tally = Tally(self.asked.objects)
 
@@ -145,7 +145,7 @@ class Workloads:
         return {"objects": (await self.counted()).finished}
 
     async def idle(self) -> Figures:
-        return {"objects": (await self.counted(owns=True)).finished}
+        return {"objects": (await self.counted(owns=[core.ConfigMap, apps.Deployment])).finished}
 
     async def latency(self) -> Figures:
         return await (await self.counted()).updates(self.asked.updates)
@@ -207,9 +207,7 @@ class Workloads:
                 finished.add(request.name)
                 tally.finish()
 
-        builder = ctrl.new_controller_managed_by(self.mgr).for_(Widget).owns(core.ConfigMap)
-        builder.with_options(max_concurrent_reconciles=self.asked.concurrency).complete(Reconciler(do))
-        self.start()
+        self.controlled(do, owns=[core.ConfigMap])
         await self.mgr.cache.wait_running()
         await self.mgr.cache.wait_for_cache_sync()
         numbers = iter(range(self.asked.objects))
