@@ -310,9 +310,9 @@ async def create_or_update(
             create_or_patch.
         reader: reads the object if a create fails because the cache has not seen it. Default: `client.api_reader`.
 
-    If the server changed nothing, because it sets fields that `mutate` leaves out, the same write is skipped for a minute, later for up to
-    ten. It is sent at once if the object changed, at a resync (`sync_period`), and if a CRD, webhook or admission policy was written
-    through this client or changed in its cache.
+    If the server sets fields that `mutate` leaves out, the same write would change nothing. It is skipped for a minute, later for up to ten.
+    It is sent at once if the object changed, at a resync (`sync_period`), and if a CRD, webhook or admission policy was written through
+    this client or changed in its cache.
 
     Raises: ValueError if `mutate` changes name or namespace; Conflict and the other errors of the client.
 
@@ -327,8 +327,7 @@ async def create_or_update(
     if known.leaves_out("update", names, main, wanted):
         return kind.from_dict(before), OperationResult.UNCHANGED
     updated = await client.update(obj)
-    unchanged = is_unchanged(main, _main(kind, updated.to_dict()))
-    known.note(names, main, wanted, unchanged=unchanged)
+    unchanged = known.note(names, main, wanted, _main(kind, updated.to_dict()))
     return updated, OperationResult.UNCHANGED if unchanged else OperationResult.UPDATED
 
 
@@ -354,8 +353,7 @@ async def create_or_patch(
     main_changed = status_changed = False
     if has_main and not is_left_out:
         await client.patch(obj, merge_patch(create_merge_patch(main, wanted)))
-        main_changed = not is_unchanged(main, _main(kind, obj.to_dict()))
-        known.note(names, main, wanted, unchanged=not main_changed)
+        main_changed = not known.note(names, main, wanted, _main(kind, obj.to_dict()))
     elif is_left_out and not has_status:
         obj = kind.from_dict(before)
     if has_status:

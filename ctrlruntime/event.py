@@ -111,15 +111,11 @@ class UpdateEvent(msgspec.Struct, Generic[T], frozen=True, gc=False):
 
 
 class DeleteEvent(msgspec.Struct, Generic[T], frozen=True, gc=False):
-    """An object was deleted.
-
-    Args:
-        delete_state_unknown: the deletion event was missed, and the snapshot is the last known state.
-
-    """
+    """An object was deleted."""
 
     snapshot: Snapshot[T]
     delete_state_unknown: bool = False
+    """The deletion event was missed, and the snapshot is the last known state."""
 
     @property
     def meta(self) -> Metadata:

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta, tzinfo
 from decimal import ROUND_UP, Decimal
-from typing import Annotated, Any, Final, Self, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Final, Self, TypeAlias, overload
 
 from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic.json_schema import JsonSchemaValue
@@ -318,6 +318,15 @@ class Time(datetime):
 
     __slots__ = ("_text",)
     _text: str
+
+    if TYPE_CHECKING:  # typeshed lets a subclass subtract only values of its own class
+
+        @overload  # type: ignore[override]  # as in typeshed
+        def __sub__(self, value: datetime, /) -> timedelta: ...
+        @overload
+        def __sub__(self, value: timedelta, /) -> Self: ...
+        def __sub__(self, value: datetime | timedelta, /) -> datetime | timedelta:
+            raise NotImplementedError
 
     @classmethod
     @override

@@ -24,7 +24,7 @@ def lazy_attributes(package: str, homes: Mapping[str, str]) -> Callable[[str], A
 
     def load(name: str) -> Any:
         if name not in homes:
-            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+            raise AttributeError(f"module {package!r} has no attribute {name!r}{_hint(package, homes, name)}")
         home = homes[name]
         if not home:
             return importlib.import_module(f".{name}", package)  # which makes it an attribute of the package
@@ -33,3 +33,12 @@ def lazy_attributes(package: str, homes: Mapping[str, str]) -> Callable[[str], A
         return value
 
     return load
+
+
+def _hint(package: str, homes: Mapping[str, str], name: str) -> str:
+    """Return where a public name is: in a module of the package that is loaded."""
+    for module, home in homes.items():
+        found = None if home or name.startswith("_") else sys.modules.get(f"{package}.{module}")
+        if found is not None and name in getattr(found, "__all__", ()):
+            return f". Did you mean: {found.__name__}.{name}?"
+    return ""

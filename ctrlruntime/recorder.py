@@ -144,7 +144,8 @@ class EventRecorder:
     ) -> None:
         """Record that `action` was taken on `obj` for `reason`.
 
-        Both are short words in CamelCase (Create, Created).
+        Both are short words in CamelCase (Create, Created). A repeated Event increases the count of the first one, whose note stays. It is
+        repeated if type, reason, action and the objects are the same.
 
         Args:
             obj: the object that the Event is about.

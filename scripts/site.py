@@ -1,12 +1,14 @@
-"""mkdocs loads this module as a hook (mkdocs.yml): it adds the generated pages of the reference to the site."""
+"""mkdocs loads this module as a hook (mkdocs.yml): it adds the generated pages of the reference, and the selector of versions."""
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import Any
 
 from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.plugins import event_priority
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
@@ -15,13 +17,16 @@ import site_pages
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
-    """Put the pages of the Python API below reference/index.md in the navigation."""
+    """Put the pages of the Python API below reference/index.md in the navigation. If mike builds the site, it has a list of versions."""
+    if "MIKE_DOCS_VERSION" in os.environ:
+        config.extra["version"] = {"provider": "mike", "alias": True}
     reference: list[Any] = next(section["Reference"] for section in config.nav or () if "Reference" in section)
     python = next(section["Python API"] for section in reference if "Python API" in section)
     python += [{group.title: group.page} for group in site_pages.groups()]
     return config
 
 
+@event_priority(50)  # before llmstxt, which lists the pages
 def on_files(files: Files, *, config: MkDocsConfig) -> Files:
     for group in site_pages.groups():
         files.append(File.generated(config, group.page, content=site_pages.python_page(group)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
@@ -10,6 +11,7 @@ from urllib.parse import unquote, urlsplit
 from typing_extensions import override
 
 LOADED = {"script": "src", "img": "src", "link": "href", "iframe": "src", "source": "src", "video": "src"}
+RECORDING = re.compile(r'AsciinemaPlayer\.create\("([^"]+)"')
 NOT_LOADED = {"canonical", "next", "prev", "alternate"}  # `rel` of a <link> that the browser does not follow
 
 
@@ -26,6 +28,7 @@ class Page(HTMLParser):
         self.undescribed: list[str] = []
         """Pictures without alternative text."""
         self.feed(text)
+        self.links += RECORDING.findall(text)
 
     @override
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:

@@ -58,8 +58,16 @@ def _names(cell: str) -> list[str]:
     return re.findall(r"`(\w+)`", cell)
 
 
+_RETURNED = {
+    "new_controller_managed_by": ["ctrlruntime.builder.controller.Builder"],
+    "new_webhook_managed_by": ["ctrlruntime.builder.webhook.WebhookBuilder", "ctrlruntime.builder.webhook.RuleOptions"],
+}
+"""Classes that users get from a function, and whose methods they call without naming the class."""
+
+
 def python_page(group: Group) -> str:
-    return "\n\n".join([f"# {group.title}", *(f"::: {group.python}.{name}" for name in group.names)])
+    names = [name for each in group.names for name in (f"{group.python}.{each}", *_RETURNED.get(each, ()))]
+    return "\n\n".join([f"# {group.title}", *(f"::: {name}" for name in names)])
 
 
 def linked_index(markdown: str) -> str:

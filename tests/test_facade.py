@@ -46,6 +46,13 @@ def test_an_unknown_name_is_an_attribute_error():
         _ = ctrl.nonsense
 
 
+def test_unknown_name_that_loaded_module_has_is_suggested():
+    assert ctrl.errors.AlreadyOwnedError  # which loads the module
+
+    with pytest.raises(AttributeError, match=r"Did you mean: ctrlruntime\.errors\.AlreadyOwnedError\?"):
+        _ = ctrl.AlreadyOwnedError
+
+
 def test_dir_lists_every_name():
     assert set(ctrl.__all__) <= set(dir(ctrl))
 

@@ -296,6 +296,5 @@ def _about_conversion(addition: Addition) -> list[str]:
     resource = addition.resource
     if not resource.spokes or resource.storage:
         return []
-    return [
-        f"{resource.kind} is converted through {resource.version}. Move `storage=True` to that class, so that no values are lost."
-    ]
+    place = "to that class, and `storage = true` in pyproject.toml to that version, so that no values are lost."
+    return [f"{resource.kind} is converted through {resource.version}. Move `storage=True` {place}"]

@@ -107,7 +107,8 @@ def webhook(
     deletion = _delete(folder, removal, yes=yes)
     _say_left(deletion, removal)
     if removal.resource.spokes and not any(each.spokes for each in removal.after.resources if each.kind == kind):
-        say(f"The versions of {kind} are no longer converted. They must have the same fields, or values are lost.")
+        when = f"Without the conversion in {deletion.kept[0]}, the" if deletion.kept else "The"
+        say(f"{when} versions of {kind} are no longer converted. They must have the same fields, or values are lost.")
     say("Clusters change with the next `ctrl deploy`.")
 
 

@@ -28,6 +28,19 @@ _HELP = """Generate Python classes from the CustomResourceDefinitions in FILE (-
     """
 
 
+def _package_files(module: Path) -> list[Path]:
+    """Return the missing `__init__.py` files between a module and the package that its folder is in.
+
+    Without them, `ctrl manifests` would not find the classes.
+    """
+    missing: list[Path] = []
+    for folder in module.absolute().parents:
+        if (folder / "__init__.py").is_file():
+            return missing
+        missing.append(folder / "__init__.py")
+    return []
+
+
 @click.command("import", help=_HELP)
 @click.argument("file", metavar="FILE")
 @click.option(
@@ -58,6 +71,6 @@ def import_definitions(
     if output is None:
         say(source, nl=False)
         return
-    write({output: source})
+    write({output: source, **dict.fromkeys(_package_files(output), "")})
     names = ", ".join(str(definition["spec"]["names"]["kind"]) for definition in definitions)
     say(f"{output}: {names}")

@@ -1,8 +1,9 @@
-"""Remembers writes that changed nothing; `create_or_update` skips them for a while.
+"""Remembers writes that would change nothing; `create_or_update` skips them for a while.
 
 An object that is written without the values that the server sets differs from the stored one at each run. The same write to the same state
-changes nothing again, unless the server decides differently: a new CRD, a removed webhook, another policy or feature gate may let it
-through. So a record ends with any change of the object, with `forget`, and with time.
+changes nothing again, and a write to the state that the same write made changes nothing. This holds unless the server decides differently:
+a new CRD, a removed webhook, another policy or feature gate may let it through. So a record ends with any change of the object, with
+`forget`, and with time.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import msgspec
 from ctrlruntime.api.kind import GroupVersionKind
 
 MAX_OBJECTS: Final = 10_000
-"""The number of objects of a cluster whose last unchanged write is stored (about 300 bytes each)."""
+"""The number of objects of a cluster whose last write is stored (about 300 bytes each)."""
 
 FIRST_AGE: Final = 60.0
 """Seconds after which an unchanged write is sent again; doubled each time it changes nothing."""
@@ -29,6 +30,8 @@ DECIDING_GROUPS: Final = frozenset({"apiextensions.k8s.io", "admissionregistrati
 """Groups whose objects affect the result of a write: CRDs, webhooks and policies."""
 
 _CHANGES_BY_ITSELF: Final = frozenset({"resourceVersion", "managedFields", "generation"})
+_REVISION: Final = "deployment.kubernetes.io/revision"
+"""The annotation that the Deployment controller changes at each rollout."""
 
 
 class LeftOut(NamedTuple):
@@ -53,7 +56,7 @@ class _Known(NamedTuple):
 
 
 class UnchangedWrites:
-    """The last unchanged write of each recent object.
+    """The last write of each recent object whose result differs from what was written.
 
     A direct client has one; its wrappers share it.
 
@@ -81,18 +84,20 @@ class UnchangedWrites:
         return True
 
     def note(
-        self, kind: GroupVersionKind, before: Mapping[str, Any], wanted: Mapping[str, Any], *, unchanged: bool
-    ) -> None:
-        """Record a write with its response."""
+        self, kind: GroupVersionKind, before: Mapping[str, Any], wanted: Mapping[str, Any], answer: Mapping[str, Any]
+    ) -> bool:
+        """Record a write with its response, and return whether it changed nothing."""
         identity = _identity(kind, before)
         known = self._known.pop(identity, None)
-        if not unchanged:
-            return
-        digests = _digest(before), _digest(wanted)
-        age = FIRST_AGE if known is None or not known.is_for(*digests) else min(2 * known.age, LONGEST_AGE)
-        self._known[identity] = _Known(*digests, age, self._clock() + age)
+        unchanged = is_unchanged(before, answer)
+        made, asked = _digest(answer), _digest(wanted)
+        if made == asked:
+            return unchanged
+        age = FIRST_AGE if known is None or not known.is_for(made, asked) else min(2 * known.age, LONGEST_AGE)
+        self._known[identity] = _Known(made, asked, age, self._clock() + age)
         if len(self._known) > MAX_OBJECTS:
             self._known.popitem(last=False)
+        return unchanged
 
     def forget(self) -> None:
         """Send each write once more, because the server may decide differently now."""
@@ -128,6 +133,9 @@ def _identity(kind: GroupVersionKind, wire: Mapping[str, Any]) -> tuple[object, 
 def _digest(wire: Mapping[str, Any]) -> bytes:
     """Return a digest of what a write is about: without what each change of the object changes."""
     metadata = {name: value for name, value in wire["metadata"].items() if name not in _CHANGES_BY_ITSELF}
+    if _REVISION in metadata.get("annotations", ()):
+        others = {name: value for name, value in metadata.pop("annotations").items() if name != _REVISION}
+        metadata |= {"annotations": others} if others else {}
     return hashlib.blake2b(
         msgspec.json.encode({**wire, "metadata": metadata}, order="deterministic"), digest_size=16
     ).digest()

@@ -421,7 +421,8 @@ class Controller(Generic[R]):
         self._metrics.active_workers += 1
         tokens = self._bind(request, run.id)
         try:
-            with acting(Actor(self.name, request, run.id, fenced=self.options.needs_leader_election)):
+            is_fenced = self.options.needs_leader_election
+            with acting(Actor(self.name, request, run.id, fenced=is_fenced, triggers=item.triggers)):
                 if self._tracing is None:
                     result, error = await self._call(run)
                 else:

@@ -20,7 +20,8 @@ from ctrlruntime.api.kind import GroupVersionKind
 from ctrlruntime.api.metadata import Metadata, metadata_of
 from ctrlruntime.changes import ABSENT, Path, differences, leaves, path_text
 from ctrlruntime.client.observers import Write
-from ctrlruntime.rest.fence import current_actor
+from ctrlruntime.journal import Trigger
+from ctrlruntime.rest.fence import Actor, current_actor
 
 THRESHOLD: Final = 3
 """The number of consecutive writes from which they are a loop."""
@@ -46,7 +47,7 @@ class Waste(StrEnum):
     """The object had the same version before and after."""
 
     REVERTED = "reverted"
-    """The write undid the previous write of the controller."""
+    """The write undid the previous write of the controller, and nothing but own writes triggered it."""
 
     CONTESTED = "contested"
     """Another client changed the fields back in between."""
@@ -138,6 +139,7 @@ class _Trail:
         "generation",
         "manager",
         "others",
+        "reconcile_id",
         "size",
         "told",
         "uid",
@@ -157,6 +159,9 @@ class _Trail:
 
         self.changed: _Fields = {}
         """The fields that the last write changed, with their values before and after."""
+
+        self.reconcile_id = ""
+        """The reconcile of the last write."""
 
         self.manager = ""
         self.at = 0.0
@@ -209,6 +214,9 @@ class WriteLoops:
         self._clock = clock
         self._trails: OrderedDict[_Key, _Trail] = OrderedDict()
         self._bytes = 0
+        self._own: OrderedDict[str, None] = OrderedDict()
+        """The versions that the latest writes made, whose events trigger reconciles."""
+
         self._suspects: dict[tuple[str, str, str, str], dict[_Key, None]] = {}
         self._named: dict[tuple[str, str, Waste], int] = {}
         self._log = log.get_logger("client")
@@ -232,11 +240,11 @@ class WriteLoops:
         if write.verb == "create":
             trail.add(None, ())
         else:
-            waste, fields = self._judge(trail, write, meta, content)
+            waste, fields = self._judge(trail, write, meta, content, actor)
             trail.add(waste, fields)
             if waste is not None:
                 self._wasted(key, trail, waste, write)
-        self._keep(trail, meta, content)
+        self._keep(trail, meta, content, actor)
         self._suspect(key, trail)
         self._shrink()
 
@@ -270,7 +278,7 @@ class WriteLoops:
     # --- judging -----------------------------------------------------------------------------------------------------
 
     def _judge(
-        self, trail: _Trail, write: Write, meta: Metadata, content: _Content
+        self, trail: _Trail, write: Write, meta: Metadata, content: _Content, actor: Actor
     ) -> tuple[Waste | None, Iterable[Path]]:
         before = metadata_of(write.before).resource_version if write.before else ""
         sent = _version_sent(write)
@@ -296,7 +304,17 @@ class WriteLoops:
         if is_main and not before and not changed and meta.generation > trail.generation + 1 > 1:
             return Waste.CONTESTED, ()  # not cached, but the specification went somewhere and came back
         undone = [path for path, (_, now) in changed.items() if path in last and last[path][0] == now]
-        return (Waste.REVERTED, undone) if undone else (None, ())
+        return (Waste.REVERTED, undone) if undone and self._is_own_doing(trail, actor) else (None, ())
+
+    def _is_own_doing(self, trail: _Trail, actor: Actor) -> bool:
+        """Whether only this process led from the last write to this one.
+
+        A value that goes back and forth with what others change, such as Ready during rollouts, is no loop.
+        """
+        return trail.reconcile_id == actor.reconcile_id or (
+            bool(actor.triggers)
+            and all(isinstance(cause, Trigger) and cause.resource_version in self._own for cause in actor.triggers)
+        )
 
     def _wasted(self, key: _Key, trail: _Trail, waste: Waste, write: Write) -> None:
         controller, label = key[0], write.kind.group_kind
@@ -349,10 +367,14 @@ class WriteLoops:
         self._trails.move_to_end(key)
         return trail
 
-    def _keep(self, trail: _Trail, meta: Metadata, content: _Content) -> None:
+    def _keep(self, trail: _Trail, meta: Metadata, content: _Content, actor: Actor) -> None:
         self._bytes += content.size - trail.size
         trail.size = content.size
         trail.version, trail.generation, trail.content = meta.resource_version, meta.generation, content
+        trail.reconcile_id = actor.reconcile_id
+        self._own[meta.resource_version] = None
+        if len(self._own) > self._max_trails:
+            self._own.popitem(last=False)
 
     def _suspect(self, key: _Key, trail: _Trail) -> None:
         if trail.waste is Waste.CONTESTED:

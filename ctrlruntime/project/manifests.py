@@ -186,7 +186,8 @@ def _warn_of_hub(package: Package, hub: KindInfo, warn: Warn) -> None:
     if stored and stored[0].version != hub.version:
         warn(
             f"{package.name}: {hub.kind} is converted through {hub.version}, but stored as {stored[0].version}, so values that only "
-            f"{hub.version} has are lost. Set storage=True in the class of {hub.version}, or make {stored[0].version} the hub"
+            f"{hub.version} has are lost. Make {stored[0].version} the hub with `ctrl delete webhook --conversion` and "
+            f"`ctrl create webhook --conversion`, or set storage=True in the class of {hub.version}"
         )
 
 

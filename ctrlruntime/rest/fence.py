@@ -28,7 +28,7 @@ def lease_clock() -> float:
 
 
 class Actor(msgspec.Struct, frozen=True):
-    """The actor of a call: the controller, the request, and the reconcile ID.
+    """The actor of a call: the controller, the request, the reconcile ID, and what triggered the reconcile.
 
     `fenced`: only while leader.
     """
@@ -37,6 +37,7 @@ class Actor(msgspec.Struct, frozen=True):
     request: object = None
     reconcile_id: str = ""
     fenced: bool = True
+    triggers: tuple[object, ...] = ()
 
 
 _actor: ContextVar[Actor | None] = ContextVar("ctrlruntime_actor", default=None)

@@ -7,8 +7,9 @@ An active `Recorder` records these requests of managers in this process:
 - the manager's own requests: Leases, Events, reviews of callers.
 
 `compare` compares them with roles. Some granted permissions are never reported as unused: `get` if `list` or `watch` is used, because a
-live read after a lost response needs it; and the manager's own permissions (Leases, Events, reviews, the Secret of a webhook certificate
-and the configurations with its CA, by name), even if a test had no leader election or webhooks.
+live read after a lost response needs it; verbs that no request has (`bind`, `escalate`, `impersonate`), which the API server checks with
+another request; and the manager's own permissions (Leases, Events, reviews, the Secret of a webhook certificate and the configurations with
+its CA, by name), even if a test had no leader election or webhooks.
 """
 
 from __future__ import annotations
@@ -43,6 +44,9 @@ _CERTIFICATES: Final = {
     ("apiextensions.k8s.io", "customresourcedefinitions"),
 }
 """The objects that a manager with the webhook certificate in a Secret changes, by name."""
+
+_VERBS: Final = frozenset({"*", "get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"})
+"""The verbs of requests: https://kubernetes.io/docs/reference/access-authn-authz/authorization/#determine-the-request-verb"""
 
 _PLACEHOLDER: Final = "system"
 """The namespace of the operator's own objects in `config/`."""
@@ -114,7 +118,7 @@ class Comparison:
         seen: dict[tuple[str, str, str], Permission] = {}
         for permission in self.missing:
             seen.setdefault(permission[:3], permission)
-        lines = [f"missing: {permission}{_by(permission, by or {})}" for permission in seen.values()]
+        lines = [f"missing: {permission}{_by(permission, by or {})}{_why(permission)}" for permission in seen.values()]
         lines += [f"unused:  {grant}" for grant in self.unused]
         return lines or [f"nothing missing, nothing unused; {self.used} permissions used"]
 
@@ -257,7 +261,7 @@ def _matches(granted: str, asked: str) -> bool:
 
 
 def _is_used(grant: Grant, permissions: Sequence[Permission]) -> bool:
-    if grant.verb in _LIBRARY.get((grant.group, grant.resource), ()):
+    if grant.verb not in _VERBS or grant.verb in _LIBRARY.get((grant.group, grant.resource), ()):
         return True
     if any(grant.covers(permission) for permission in permissions):
         return True
@@ -282,6 +286,12 @@ def _is_certificates(grant: Grant, grants: Sequence[Grant]) -> bool:
 def _resource(group: str, resource: str) -> str:
     base, slash, subresource = resource.partition("/")
     return f"{base}.{group}{slash}{subresource}" if group else resource
+
+
+def _why(permission: Permission) -> str:
+    if not permission.resource.endswith("/finalizers"):
+        return ""
+    return ": set_controller_reference sets blockOwnerDeletion, for which some clusters require it"
 
 
 def _by(permission: Permission, by: Mapping[Permission, str]) -> str:

@@ -103,8 +103,12 @@ class _Audit:
             terminalreporter.line("no call of a manager was seen: do these tests run one?")
         elif self._comparison.unused:
             terminalreporter.line(
-                'narrow a role by saying what you do: @ctrl.rbac(groups="…", resources="…", verbs="…")'
+                "If the operator needs an unused permission, add a test that uses it. If not, narrow the role: "
+                '@ctrl.rbac(groups="…", resources="…", verbs="…")'
             )
+
+        if not self._comparison.is_even:
+            terminalreporter.line("rbac audit failed", red=True)
 
     def pytest_unconfigure(self) -> None:
         self._recorder.__exit__()

@@ -204,7 +204,10 @@ def test_code_of_the_user_is_kept_while_it_has_other_webhooks(carts):
 
     assert done.exit_code == 0
     assert "warning: shop/webhooks/v1/cart.py has your changes, so it stays. Remove the deleted webhook" in done.stderr
-    assert "The versions of Cart are no longer converted." in done.stdout
+    assert (
+        "Without the conversion in shop/webhooks/v1/cart.py, the versions of Cart are no longer converted."
+        in done.stdout
+    )
     assert webhooks.read_text() == before
     assert read_settings(carts).resources[0].spokes == ()
 

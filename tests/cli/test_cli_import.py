@@ -67,6 +67,19 @@ def test_the_module_is_written(crd: Path, tmp_path: Path):
     assert [path.name for path in out.parent.iterdir()] == ["crontab.py"]
 
 
+def test_folders_of_module_in_package_become_packages(crd: Path, tmp_path: Path):
+    package = tmp_path / "shop"
+    package.mkdir()
+    (package / "__init__.py").touch()
+
+    run(crd, "--own", "-o", package / "api/v1/cart.py")
+    run(crd, "-o", tmp_path / "elsewhere/cart.py")
+
+    assert sorted(str(path.relative_to(tmp_path)) for path in tmp_path.rglob("__init__.py")) == [
+        "shop/__init__.py", "shop/api/__init__.py", "shop/api/v1/__init__.py",
+    ]  # fmt: skip
+
+
 def test_without_output_the_module_is_printed(crd: Path):
     done = run(crd)
 

@@ -73,7 +73,8 @@ def claim(**spec: Any) -> Document:
 
 def volume(**spec: Any) -> Document:
     base = {"capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce"], "hostPath": {"path": "/tmp"}}
-    return named("difftest", spec={**base, **spec})
+    # With a class, since a volume without one is bound to a claim of any other test that waits for one.
+    return named("difftest", spec={**base, "storageClassName": "difftest", **spec})
 
 
 def autoscaler(**spec: Any) -> Document:

@@ -10,6 +10,7 @@ from ctrlruntime.api.kind import GroupVersionKind
 from ctrlruntime.api.metadata import metadata_of
 from ctrlruntime.client.observers import Write
 from ctrlruntime.explain.loops import MAX_NAMED, WriteLoops
+from ctrlruntime.journal import Trigger
 from ctrlruntime.log.options import WARN
 from ctrlruntime.log.output import sink
 from ctrlruntime.metrics import ClientMetrics
@@ -47,13 +48,13 @@ class Writes:
 
     def write(
         self, spec, *, sent=None, name="web", verb="update", controller="ours", is_apply=False, changes=True, subresource="",
-        before=None, status=None, uid="uid",
+        before=None, status=None, uid="uid", reconcile_id="", triggers=(),
     ):  # fmt: skip
         held = self.stored.get(name, b"")
         self.version += changes
         after = json.dumps(self.tree(name, spec, status=status, uid=uid)).encode()
         body = sent if isinstance(sent, bytes) else json.dumps({"spec": sent if sent is not None else spec}).encode()
-        with acting(Actor(controller)):
+        with acting(Actor(controller, reconcile_id=reconcile_id, triggers=triggers)):
             self.loops.wrote(
                 Write(
                     verb, DEPLOYMENT, "ns", name, subresource, controller, is_apply,
@@ -135,6 +136,39 @@ def test_two_values_in_turn_are_a_loop_of_the_controller_with_itself(writes, log
 
     (line,) = logged
     assert (line["reason"], line["fields"]) == ("reverted", "spec.replicas")
+
+
+def change(version, source="Deployment.apps"):
+    return Trigger("update", source, "ns", "web", str(version))
+
+
+@pytest.mark.parametrize(
+    ("triggers", "is_loop"),
+    [
+        pytest.param(lambda version: [change(version)], True, id="its own write"),
+        pytest.param(lambda version: [change(version), change(version - 1)], True, id="its own last writes"),
+        pytest.param(lambda version: [change(1000 + version)], False, id="a change by others"),
+        pytest.param(lambda version: [change(version), change(1000 + version)], False, id="its own write and another change"),
+        pytest.param(lambda version: ["a timer of the user"], False, id="a source of the user"),
+        pytest.param(lambda version: [], False, id="requeue_after"),
+    ],
+)  # fmt: skip
+def test_values_in_turn_are_loop_only_if_own_writes_triggered_reconcile(writes, logged, triggers, is_loop):
+    writes.write({"x": 0})
+    for number in range(8):
+        causes = tuple(triggers(writes.version))
+        writes.write({"ready": number % 2}, status={}, reconcile_id=f"run-{number}", triggers=causes)
+
+    assert [line["reason"] for line in logged] == ["reverted"] * is_loop
+
+
+def test_two_writes_in_each_reconcile_that_undo_each_other_are_loop(writes, logged):
+    for number in range(4):
+        causes = (change(writes.version),)
+        writes.write({"progressing": True}, reconcile_id=f"run-{number}", triggers=causes)
+        writes.write({"progressing": False}, reconcile_id=f"run-{number}", triggers=causes)
+
+    assert [line["reason"] for line in logged] == ["reverted"]
 
 
 def test_members_in_another_order_are_no_change(writes, logged):

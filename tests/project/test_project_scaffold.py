@@ -278,7 +278,7 @@ def test_a_kind_of_kubernetes_has_the_plural_and_scope_it_has():
         (lambda: with_webhook(full(SHOP), "webapp", "v1", "ShopCart", conversion=True), "Add --spoke v1alpha1,v2"),
         (lambda: with_webhook(full(SHOP), "webapp", "v1", "ShopCart", conversion=True, spokes=["v3"]), "has no version v3"),
         (lambda: with_webhook(full(SHOP), "webapp", "v1", "ShopCart", conversion=True, spokes=["v1"]), "v1 is the hub"),
-        (lambda: with_webhook(full(SHOP), "webapp", "v2", "ShopCart", conversion=True, spokes=["v1"]), "already has the hub v1"),
+        (lambda: with_webhook(full(SHOP), "webapp", "v2", "ShopCart", conversion=True, spokes=["v1"]), "To make v2 the hub, first run `ctrl delete webhook --group webapp"),
         (lambda: with_webhook(SHOP, "core", "v1", "Pod", conversion=True), "not a kind of this project"),
         (lambda: new_project(Path("/x/2048"), domain="x.io"), "must begin with a letter. Give another --project-name"),
         (lambda: new_project(Path("/x/shop"), domain="x.io", image="a b"), "is not valid. Use a reference such as registry.example.com/shop:v1"),

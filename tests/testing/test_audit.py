@@ -58,6 +58,11 @@ def test_a_permission_no_role_grants_is_missing_and_a_grant_nobody_uses_unused()
     )
 
 
+@pytest.mark.parametrize("verb", ["bind", "escalate", "impersonate"])
+def test_verb_that_no_request_has_is_not_unused(verb):
+    assert differences([], role(rule("rbac.authorization.k8s.io", "clusterroles", verb))) == ([], [])
+
+
 def test_a_subresource_is_a_resource_of_its_own():
     granted = role(rule("apps", "deployments", "update"))
 

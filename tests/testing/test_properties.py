@@ -103,6 +103,30 @@ def test_lost_fields_are_listed_by_way():
     check_round_trips(conversion, lossy={"v2 → v1 → v2": [".spec.hosts"]})
 
 
+class Renamed(ctrl.Object, group=GROUP, version="v3", kind="Game"):
+    spec: NewSpec = Field(default_factory=NewSpec)
+    free: Annotated[OldSpec, ctrl.crd.PreserveUnknownFields] = Field(default_factory=OldSpec)
+
+
+class Named(ctrl.Object, group=GROUP, version="v1", kind="Game"):
+    spec: OldSpec = Field(default_factory=OldSpec)
+    free: Annotated[NewSpec, ctrl.crd.PreserveUnknownFields] = Field(default_factory=NewSpec)
+
+
+def test_field_that_is_copied_under_name_of_other_version_is_lost():
+    def copy(kind):
+        return lambda obj: kind.from_dict(
+            {"metadata": obj.metadata.to_dict(), "spec": obj.spec.to_dict(), "free": obj.free.to_dict()}
+        )
+
+    conversion = ctrl.webhook.Conversion(Renamed).spoke(Named, to_hub=copy(Renamed), from_hub=copy(Named))
+
+    assert lossy_fields(conversion) == {
+        "v3 → v1 → v3": {".spec.replicas", ".spec.hosts"},
+        "v1 → v3 → v1": {".spec.size", ".spec.host"},
+    }
+
+
 def test_a_conversion_that_keeps_the_rest_in_an_annotation_loses_nothing():
     def keep(new: New) -> Old:
         old = down(new)

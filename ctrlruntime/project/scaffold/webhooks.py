@@ -71,6 +71,7 @@ def _spokes(settings: Settings, hub: Resource, spokes: Sequence[str]) -> tuple[s
     for each in settings.own_resources:
         if (each.group, each.kind) == (hub.group, hub.kind) and each.spokes and each.version != hub.version:
             raise ConfigError(
-                f"{hub.kind} already has the hub {each.version}, and a kind has one hub. Use --version {each.version}"
+                f"{hub.kind} already has the hub {each.version}, and a kind has one hub. Use --version {each.version}. To make {hub.version} "
+                f"the hub, first run `ctrl delete webhook --group {hub.group} --version {each.version} --kind {hub.kind} --conversion`"
             )
     return tuple(dict.fromkeys((*hub.spokes, *spokes)))

@@ -30,6 +30,17 @@ async def run_the_examples(config: ctrl.Config) -> None:
             raise AssertionError("the host was changed")
 
 
+async def convert_without_the_first(config: ctrl.Config) -> None:
+    cluster = ctrl.Cluster(config, scheme=ctrl.Scheme(Website, OldWebsite))
+    await cluster.unfenced_client().delete(
+        Website(metadata=meta.ObjectMeta(namespace="default", name="shop"), spec=WebsiteSpec(image="x"))
+    )
+    await cluster.close()
+    await convert_on_the_server(config)
+
+
+test_no_field_is_lost()
+
 with Environment(backend="embedded") as environment:
     found = ctrl.get_config(str(environment.kubeconfig_path))
 
@@ -40,3 +51,4 @@ with Environment(backend="embedded") as environment:
 
     asyncio.run(install())
     asyncio.run(run_the_examples(found))
+    asyncio.run(convert_without_the_first(found))
