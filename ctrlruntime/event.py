@@ -53,6 +53,7 @@ class Snapshot(Generic[T]):
 
     @property
     def annotations(self) -> dict[str, str]:
+        """The annotations; read from the bytes, without decoding the object."""
         return annotations_of(self.raw)
 
     @staticmethod
@@ -70,6 +71,11 @@ class CreateEvent(msgspec.Struct, Generic[T], frozen=True, gc=False):
     @property
     def meta(self) -> Metadata:
         return self.snapshot.meta
+
+    @property
+    def annotations(self) -> dict[str, str]:
+        """The annotations; read from the bytes, without decoding the object."""
+        return self.snapshot.annotations
 
     @property
     def object(self) -> T:
@@ -98,6 +104,11 @@ class UpdateEvent(msgspec.Struct, Generic[T], frozen=True, gc=False):
         return self.new_snapshot.meta
 
     @property
+    def annotations(self) -> dict[str, str]:
+        """The new annotations; read from the bytes, without decoding the object."""
+        return self.new_snapshot.annotations
+
+    @property
     def old(self) -> T:
         return self.old_snapshot.object
 
@@ -120,6 +131,11 @@ class DeleteEvent(msgspec.Struct, Generic[T], frozen=True, gc=False):
     @property
     def meta(self) -> Metadata:
         return self.snapshot.meta
+
+    @property
+    def annotations(self) -> dict[str, str]:
+        """The annotations; read from the bytes, without decoding the object."""
+        return self.snapshot.annotations
 
     @property
     def object(self) -> T:
@@ -145,6 +161,11 @@ class GenericEvent(msgspec.Struct, Generic[T], frozen=True, gc=False):
     @property
     def meta(self) -> Metadata:
         return self.snapshot.meta
+
+    @property
+    def annotations(self) -> dict[str, str]:
+        """The annotations; read from the bytes, without decoding the object."""
+        return self.snapshot.annotations
 
     @property
     def object(self) -> T:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Generic, TypeAlias, TypeVar
 
 from ctrlruntime.api import Object
@@ -27,10 +27,15 @@ the cause.
 
 
 class Finalizers(Generic[T]):
-    """The finalizers of one kind, by name (`example.com/name`)."""
+    """The finalizers of one kind, by name (`example.com/name`).
 
-    def __init__(self) -> None:
+    Raises: as `register`.
+    """
+
+    def __init__(self, finalizers: Mapping[str, Finalizer[T]] | None = None) -> None:
         self._finalizers: dict[str, Finalizer[T]] = {}
+        for name, finalizer in (finalizers or {}).items():
+            self.register(name, finalizer)
 
     def register(self, name: str, finalizer: Finalizer[T]) -> None:
         """Register a finalizer, after the others.

@@ -1,21 +1,22 @@
 """Recent facts by key, with limits: triggers, runs and calls, to explain why an object was reconciled.
 
 Sources create triggers, controllers record runs, the client's gate records calls; `explain` and the log read them. Nothing grows without a
-limit: each key has its last few facts, the least recently used keys are dropped, and the bytes of objects are kept only for the latest
+limit: each key has its last few facts, keys without a recent run are dropped, and the bytes of objects are kept only for the latest
 changes. Use it on one event loop.
 """
 
 from __future__ import annotations
 
+import itertools
 import time
-from collections import OrderedDict, deque
+from collections import deque
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from typing import Final
+from typing import Final, TypeAlias
 
 import msgspec
 
 KEYS: Final = 10_000
-"""The number of keys, over all controllers."""
+"""The number of keys, over all controllers; up to twice as many can be kept."""
 
 FACTS: Final = 8
 """The maximum number of runs of one key."""
@@ -142,37 +143,13 @@ class History(msgspec.Struct, frozen=True, kw_only=True):
         return self.runs[-1].wakes_at if self.runs else None
 
 
-class _Facts(msgspec.Struct, eq=False, gc=False):
-    """The facts about a key.
-
-    Lists are created on demand, because most keys have one run and no calls.
-    """
-
-    last: Run | None = None
-    number: int = 0
-    """The number of the last run among all runs."""
-
-    earlier: list[Run] | None = None
-    calls: list[Call] | None = None
-
-    @property
-    def runs(self) -> tuple[Run, ...]:
-        return () if self.last is None else (*(self.earlier or ()), self.last)
-
-
-def _least(earlier: list[Run]) -> int:
-    """Return the run that tells least: the oldest mere repetition; so that what a row of failures began with is not forgotten."""
-    for position, run in enumerate(earlier):
-        if run.attempts and not run.triggers:
-            return position
-    return 0
-
-
 class Journal:
     """Keeps the facts about keys.
 
-    The last `facts` runs and `calls` calls of the last `keys` keys, at most `together` runs and calls in total, and the last run of each
-    key. `clock` returns seconds since 1970. Raises: ValueError.
+    It has the last run of at least the last `keys` keys, and at most of twice as many. Of all runs and all calls it has the last `together`,
+    of one key at most `facts` runs and `calls` calls. `clock` returns seconds since 1970. Raises: ValueError.
+
+    To record a fact takes two steps of a constant cost, because it happens in each reconcile; a reader selects the facts of its key.
     """
 
     def __init__(
@@ -189,15 +166,14 @@ class Journal:
                 f"a journal of {keys} keys with {facts} runs and {calls} calls each: give 1 or more of all"
             )
         self._keys = keys
-        self._runs = facts
-        self._calls = calls
+        self._facts = facts
+        self._calls_of_one = calls
         self._clock = clock
-        self._facts: OrderedDict[tuple[str, Hashable], _Facts] = OrderedDict()
-        self._together = together
-        self._count = 0
-        # Runs that are not their key's last one any more: those that may be too old, each with its number.
-        self._earlier: deque[tuple[int, _Facts, Run]] = deque()
-        self._latest_calls: deque[tuple[_Facts, Call]] = deque()
+        self._runs: deque[tuple[_Name, Run]] = deque(maxlen=together)
+        self._calls: deque[tuple[_Name, Call]] = deque(maxlen=together)
+        # The last run of each key, in two generations: when the younger one is full, the older one is forgotten.
+        self._younger: dict[_Name, Run] = {}
+        self._older: dict[_Name, Run] = {}
 
     def now(self) -> float:
         """Return the time of the journal, for `started` of runs and calls."""
@@ -205,64 +181,67 @@ class Journal:
 
     def ran(self, controller: str, key: Hashable, run: Run) -> None:
         """Record a finished reconcile."""
-        facts = self._of(controller, key)
-        self._count = count = self._count + 1
-        oldest = count - self._together  # a run up to this number is kept only while it is its key's last one
-        if facts.last is not None and facts.number > oldest:
-            earlier = facts.earlier
-            if earlier is None:
-                earlier = facts.earlier = []
-            earlier.append(facts.last)
-            if len(earlier) >= self._runs:
-                del earlier[_least(earlier) if run.attempts else 0]
-            self._earlier.append((facts.number, facts, facts.last))
-        facts.last = run
-        facts.number = count
-        aside = self._earlier
-        while aside and aside[0][0] <= oldest:
-            _, old, shed = aside.popleft()
-            if old.earlier and old.earlier[0] is shed:  # of one key they come here in the order they ran in
-                del old.earlier[0]
+        name = (controller, key)
+        self._runs.append((name, run))
+        self._younger[name] = run
+        if len(self._younger) >= self._keys:
+            self._older, self._younger = self._younger, {}
 
     def called(self, controller: str, key: Hashable, call: Call) -> None:
         """Record a finished request."""
-        facts = self._of(controller, key)
-        if facts.calls is None:
-            facts.calls = []
-        facts.calls.append(call)
-        if len(facts.calls) > self._calls:
-            del facts.calls[0]
-        latest = self._latest_calls
-        latest.append((facts, call))
-        if len(latest) > self._together:
-            old, oldest = latest.popleft()
-            if old.calls and old.calls[0] is oldest:
-                del old.calls[0]
+        self._calls.append(((controller, key), call))
 
     def history(self, controller: str, key: Hashable) -> History:
         """Return the facts about a key; empty for an unknown key."""
-        facts = self._facts.get((controller, key))
-        return History() if facts is None else History(runs=facts.runs, calls=tuple(facts.calls or ()))
+        name = (controller, key)
+        runs = self._kept(name, [run for other, run in self._runs if other == name])
+        calls = [call for other, call in self._calls if other == name]
+        return History(runs=runs, calls=tuple(calls[-self._calls_of_one :]))
 
     def keys(self, controller: str) -> list[Hashable]:
-        """Return the keys of a controller, the most recently used last."""
-        return [key for name, key in self._facts if name == controller]
+        """Return the keys of a controller that have a run, the most recent run last."""
+        return [key for name, key in self._by_age() if name == controller]
 
     def latest(self) -> Iterator[tuple[str, Hashable, Sequence[Run]]]:
-        """Iterate over controller, key and runs of all keys, the most recently used first.
+        """Iterate over controller, key and runs of all keys, the most recent run first."""
+        runs: dict[_Name, list[Run]] = {}
+        for name, run in self._runs:
+            runs.setdefault(name, []).append(run)
+        for name in reversed(self._by_age()):
+            yield *name, self._kept(name, runs.get(name, []))
 
-        Do not write meanwhile.
-        """
-        for (controller, key), facts in reversed(self._facts.items()):
-            yield controller, key, facts.runs
+    def _by_age(self) -> dict[_Name, None]:
+        """Return the names of all keys, the most recent run last."""
+        names = dict.fromkeys([*self._older, *self._younger])
+        for name, _ in self._runs:
+            if name in names:
+                del names[name]
+                names[name] = None
+        return names
 
-    def _of(self, controller: str, key: Hashable) -> _Facts:
-        name = (controller, key)
-        facts = self._facts.get(name)
-        if facts is None:
-            facts = self._facts[name] = _Facts()
-            if len(self._facts) > self._keys:
-                self._facts.popitem(last=False)
-        else:
-            self._facts.move_to_end(name)
-        return facts
+    def _kept(self, name: _Name, runs: Sequence[Run]) -> tuple[Run, ...]:
+        """Return the runs to show of a key, from its runs among the last ones of all."""
+        last = self._younger.get(name) or self._older.get(name)
+        if last is None:
+            return ()
+        earlier: list[Run] = []
+        for before, run in itertools.pairwise(runs):
+            earlier.append(before)
+            if len(earlier) >= self._facts:
+                del earlier[_least(earlier) if run.attempts else 0]
+        return (*earlier, last)
+
+
+_Name: TypeAlias = tuple[str, Hashable]
+"""A controller and a key."""
+
+
+def _least(earlier: list[Run]) -> int:
+    """Return the position of the run that tells least.
+
+    It is the oldest repetition in a row of failures, because the first run of the row has the triggers.
+    """
+    for position, run in enumerate(earlier):
+        if run.attempts and not run.triggers:
+            return position
+    return 0

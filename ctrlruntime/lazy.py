@@ -36,7 +36,10 @@ def lazy_attributes(package: str, homes: Mapping[str, str]) -> Callable[[str], A
 
 
 def _hint(package: str, homes: Mapping[str, str], name: str) -> str:
-    """Return where a public name is: in a module of the package that is loaded."""
+    """Return where a public name is: in a module of the package that is loaded.
+
+    Modules are not loaded for it, because `from package import module` looks for the attribute before it loads the module.
+    """
     for module, home in homes.items():
         found = None if home or name.startswith("_") else sys.modules.get(f"{package}.{module}")
         if found is not None and name in getattr(found, "__all__", ()):

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal, Self, TypeAlias, TypeVar, cast, overload
+from typing import Annotated, Any, Literal, Self, TypeAlias, TypeVar, cast, get_args, overload
 
 from typing_extensions import override
 
@@ -265,11 +265,23 @@ class OLMDescriptor(Marker):
         return hash((self.display, tuple(self.x), self.order, self.hidden))
 
 
+FlagName: TypeAlias = Literal[
+    "EmbeddedResource", "Immutable", "NoDescriptions", "Nullable", "PreserveUnknownFields", "Required", "Schemaless"
+]
+
+
 @dataclass(frozen=True, slots=True)
 class Flag(Marker):
-    """A marker without arguments."""
+    """A marker without arguments.
 
-    name: str
+    Raises: ValueError for an unknown name.
+    """
+
+    name: FlagName
+
+    def __post_init__(self) -> None:
+        if self.name not in get_args(FlagName):
+            raise ValueError(f"{self.name!r} is not a marker{did_you_mean(self.name, get_args(FlagName))}")
 
     @override
     def __repr__(self) -> str:
@@ -289,7 +301,8 @@ Nullable = Flag("Nullable")
 Required = Flag("Required")
 """The field is required in the schema, although it has a default in Python.
 
-The API server sets the default of the schema before it checks that a required field is there.
+It has an effect only for a default that the schema does not have: None, zero or an empty value. The API server sets the default of
+the schema before it checks that a required field is there.
 """
 Immutable = Flag("Immutable")
 """The value cannot be changed or removed once it is set, and neither can the objects that contain it be removed.

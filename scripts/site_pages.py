@@ -11,6 +11,7 @@ from dataclasses import MISSING, fields, is_dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import site_examples
 from prometheus_client.core import Metric
 
 from ctrlruntime.apiserver.command import parser as server_parser
@@ -19,11 +20,14 @@ from ctrlruntime.metrics import Metrics
 from ctrlruntime.metrics.collector import Collector
 from ctrlruntime.project.settings import Features, Resource, Settings
 from ctrlruntime.webhook.metrics import make_collector
+from examples.cookbook import RECIPES
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "ctrlruntime"
+COOKBOOK = ROOT / "examples" / "cookbook"
 INDEX = ROOT / "docs/reference/index.md"
 
+MOST_EXAMPLES = 3  # for one name
 LOG_LEVELS = ("debug", "info", "warning", "error")
 
 
@@ -67,7 +71,17 @@ _RETURNED = {
 
 def python_page(group: Group) -> str:
     names = [name for each in group.names for name in (f"{group.python}.{each}", *_RETURNED.get(each, ()))]
-    return "\n\n".join([f"# {group.title}", *(f"::: {name}" for name in names)])
+    return "\n\n".join([f"# {group.title}", *(f"::: {name}" for name in names), "## Examples", _examples(group)])
+
+
+def _examples(group: Group) -> str:
+    """Return a table of the sections that show each name in code that runs."""
+    shown = site_examples.places(ROOT / "docs")
+    rows = []
+    for name in sorted(group.names, key=str.lower):
+        listed = [*shown.get(f"{group.python}.{name}", ()), *shown.get(name, ())]
+        rows.append((f"`{name}`", " · ".join(place.link for place in listed[:MOST_EXAMPLES])))
+    return _table(("name", "shown in"), rows)
 
 
 def linked_index(markdown: str) -> str:
@@ -386,7 +400,110 @@ def changelog_page() -> str:
     return (ROOT / "CHANGELOG.md").read_text(encoding="utf-8").replace("](docs/", "](../")
 
 
+class Recipe(NamedTuple):
+    """One module of examples/cookbook, and its page."""
+
+    module: str
+    """`hello_configmap`"""
+
+    title: str
+    summary: str
+    """The rest of the first line of the docstring, a sentence."""
+
+    body: str
+    """The paragraphs of the docstring."""
+
+    shows: str
+    """The last paragraph of the docstring, without "Shows:"."""
+
+    code: str
+    """The module without its docstring."""
+
+    @property
+    def page(self) -> str:
+        return f"cookbook/{self.module.replace('_', '-')}.md"
+
+
+def recipes() -> list[Recipe]:
+    """Return the recipes in the order of `examples.cookbook.RECIPES`. Raises: ValueError for a docstring of another form."""
+    return [_recipe(module) for module in RECIPES]
+
+
+def _recipe(module: str) -> Recipe:
+    source = (COOKBOOK / f"{module}.py").read_text(encoding="utf-8")
+    tree = ast.parse(source)
+    docstring = re.fullmatch(r"([^:\n]+): (.+\.)\n\n(.+)\n\nShows: (.+)\n?", ast.get_docstring(tree) or "", re.DOTALL)
+    if docstring is None:
+        raise ValueError(f'{module}: the docstring is not "Title: summary.", paragraphs, and "Shows: …"')
+    title, summary, body, shows = docstring.groups()
+    code = source.split("\n", tree.body[0].end_lineno or 0)[-1].lstrip("\n")
+    return Recipe(module, title, summary[0].upper() + summary[1:], body, " ".join(shows.split()), code)
+
+
+def recipe_page(recipe: Recipe) -> str:
+    return f"""# {recipe.title}
+
+{recipe.summary}
+
+{recipe.body}
+
+## The operator
+
+```python title="examples/cookbook/{recipe.module}.py"
+{recipe.code.rstrip()}
+```
+
+`running` is for the recipes. In an operator of your own, create the manager as in [An operator in one file](../learn/one-file.md).
+
+## Run it
+
+In a checkout, start it on the embedded API server. It prints each write:
+
+```console
+$ python -m examples.cookbook.{recipe.module} --embedded
+```
+
+On a cluster, add `--install` to install the CRDs of the recipe.
+{_role_of(recipe)}"""
+
+
+def _role_of(recipe: Recipe) -> str:
+    """Return the section with the role; nothing for an operator that needs no permissions."""
+    role = COOKBOOK / "config" / recipe.module / "rbac" / "role.yaml"
+    if not role.exists():
+        return ""
+    return f"""
+## The permissions
+
+`ctrl manifests` generates this role from `@ctrl.rbac` and from the controllers that `setup` adds:
+
+```yaml
+{role.read_text(encoding="utf-8").rstrip()}
+```
+"""
+
+
+def cookbook_page() -> str:
+    rows = [(f"[{each.title}]({each.page.removeprefix('cookbook/')})", each.summary, each.shows) for each in recipes()]
+    return f"""# Cookbook
+
+Each recipe is a complete operator in one file, which you can run and change. A test runs it on the embedded API server and on a real one. It
+checks that the generated role has all permissions and, for recipes with a controller, that a second pass over the same objects writes nothing.
+
+{_table(("recipe", "the operator", "shows"), rows)}
+
+Run one in a checkout of the repository:
+
+```console
+$ python -m examples.cookbook.website --embedded
+```
+
+[Recipes](../how-to/recipes.md) has shorter solutions, for one task each.
+"""
+
+
 PAGES = {
+    "cookbook/index.md": cookbook_page,
     "project/changelog.md": changelog_page,
     "reference/metrics.md": metrics_page,
     "reference/log-events.md": log_events_page,

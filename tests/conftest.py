@@ -127,7 +127,9 @@ def site_pages():
     path = Path(__file__).parents[1] / "scripts" / "site_pages.py"
     spec = importlib.util.spec_from_file_location("site_pages", path)
     module = sys.modules["site_pages"] = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(path.parent)  # where it finds site_examples
+        spec.loader.exec_module(module)
     return module
 
 

@@ -49,6 +49,15 @@ CHANGED = [
 ]
 
 
+def test_events_have_the_annotations_of_the_newest_state():
+    old, new = snapshot(annotations={"copy": "a"}), snapshot(annotations={"copy": "b"})
+
+    events = [CreateEvent(new), UpdateEvent(old, new), DeleteEvent(new), GenericEvent(new)]
+
+    assert [event.annotations for event in events] == [{"copy": "b"}] * 4
+    assert CreateEvent(snapshot()).annotations == {}
+
+
 @pytest.mark.parametrize(("predicate", "old", "new"), CHANGED, ids=repr)
 def test_changed_predicates_pass_updates_that_change_their_part_and_all_other_events(predicate, old, new):
     assert predicate.passes(update(snapshot(**old), snapshot(**new)))

@@ -43,6 +43,35 @@ def test_site_has_the_address_of_doc_url():
     assert "site_url: https://ctrlruntime.dev/\n" in (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
 
 
+def test_every_public_name_has_an_example(site_pages):
+    shown = site_pages.site_examples.places(ROOT / "docs")
+    names = [(group.python, name) for group in site_pages.groups() for name in group.names]
+
+    assert [f"{module}.{name}" for module, name in names if not {f"{module}.{name}", name} & shown.keys()] == []
+
+
+def test_names_are_found_through_the_imports_of_earlier_blocks(site_pages, tmp_path):
+    (tmp_path / "how-to").mkdir()
+    (tmp_path / "how-to/caches.md").write_text(
+        "# Caches\n\n```python\nimport ctrlruntime as ctrl\nfrom ctrlruntime.crd import Format as F\n```\n\n"
+        "## `Read` objects, twice\n\n```python\nctrl.cache.Cache(F)\n```\n\n"
+        "## `Read` objects, twice\n\n```python\nctrl.run(mgr)\n```\n\n```text\nctrl.Client\n```\n"
+    )
+
+    shown = site_pages.site_examples.places(tmp_path)
+
+    assert {name: [place.anchor for place in places] for name, places in shown.items()} == {
+        "ctrlruntime": ["read-objects-twice", "read-objects-twice_1"],
+        "ctrlruntime.cache": ["read-objects-twice"],
+        "ctrlruntime.cache.Cache": ["read-objects-twice"],
+        "ctrlruntime.crd.Format": ["read-objects-twice"],
+        "ctrlruntime.run": ["read-objects-twice_1"],
+    }
+    assert (
+        shown["ctrlruntime.run"][0].link == "[Caches: Read objects, twice](../../how-to/caches.md#read-objects-twice_1)"
+    )
+
+
 def test_log_events_are_literals_of_at_most_sixty_characters(site_pages):
     events = site_pages.log_events()
 

@@ -337,6 +337,7 @@ class Cache:
             plan,
             watch=self.options.watch,
             metadata_only=True,
+            cluster=self._cluster,
             clock=self._clock,
             rng=self._rng,
             sleep=self._sleep,
@@ -730,6 +731,7 @@ class Cache:
             on_other_scope=lambda: self._other_scope(gvk, held),
             install_hint=lambda: f"install the CustomResourceDefinition of {gvk.kind} in group {gvk.group or 'core'}",
             metrics=None if self._metrics is None else self._metrics.cache(_label(gvk), self._cluster),
+            cluster=self._cluster,
             clock=self._clock,
             rng=self._rng,
             sleep=self._sleep,
@@ -775,6 +777,7 @@ class Cache:
             sleep=self._sleep,
             forget=lambda: self._mapper.invalidate(gvk.group),
             name=_label(gvk) + (f" in {scope.namespace}" if scope.namespace else ""),
+            cluster=self._cluster,
         )
 
     async def _collection(

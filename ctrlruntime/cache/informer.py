@@ -57,12 +57,13 @@ class Informer:
         on_other_scope: Callable[[], None] = lambda: None,
         install_hint: Callable[[], str] = str,
         metrics: CacheMetrics | None = None,
+        cluster: str = "",
         clock: Callable[[], float] = time.monotonic,
         rng: Callable[[], float] = random.random,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         self.name = name
-        self._log = log.get_logger("cache").bind(kind=name)
+        self._log = log.get_logger("cache").bind(kind=name, **({"cluster": cluster} if cluster else {}))
         self._contents = Contents(
             kind,
             self._log,

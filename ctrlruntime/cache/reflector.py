@@ -202,6 +202,7 @@ class Reflector:
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         forget: Callable[[], None] = lambda: None,
         name: str = "",
+        cluster: str = "",
     ) -> None:
         self._resolve = resolve
         self._options = options or WatchOptions()
@@ -210,7 +211,7 @@ class Reflector:
         self._sleep = sleep
         self._forget = forget
         self._backoff = Backoff(self._options, clock=clock, rng=rng)
-        self._log = log.get_logger("cache").bind(collection=name)
+        self._log = log.get_logger("cache").bind(collection=name, **({"cluster": cluster} if cluster else {}))
         self._streaming = self._options.streaming_list
         self.state = State.RESOLVING
         self.version = ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import click
@@ -71,6 +72,9 @@ def import_definitions(
     if output is None:
         say(source, nl=False)
         return
-    write({output: source, **dict.fromkeys(_package_files(output), "")})
+    packages = _package_files(output)
+    write({output: source, **dict.fromkeys(packages, "")})
     names = ", ".join(str(definition["spec"]["names"]["kind"]) for definition in definitions)
     say(f"{output}: {names}")
+    for made in packages:
+        say(f"created {os.path.relpath(made)}")

@@ -14,9 +14,9 @@ import itertools
 import random
 import time
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextvars import Token
-from typing import TYPE_CHECKING, Any, Generic
+from typing import TYPE_CHECKING, Any, Generic, cast
 
 import anyio
 import msgspec
@@ -41,6 +41,7 @@ from ctrlruntime.errors import CacheSyncTimeoutError, Conflict, CtrlError, Fence
 from ctrlruntime.frames import line_of_error
 from ctrlruntime.journal import Journal, Run
 from ctrlruntime.log import bind, get_logger, unbind
+from ctrlruntime.log.values import message_of
 from ctrlruntime.metrics import Metrics
 from ctrlruntime.reconcile import Reconciler, Request, Result, is_terminal
 from ctrlruntime.rest.fence import Actor, acting
@@ -538,7 +539,7 @@ class Controller(Generic[R]):
             started=now - seconds,
             seconds=seconds,
             outcome=outcome,
-            error="" if error is None else f"{type(error).__name__}: {error}",
+            error="" if error is None else f"{type(error).__name__}: {message_of(error)}",
             reason="" if result is None else result.reason,
             attempts=item.attempts,
             priority=item.priority,
@@ -563,13 +564,14 @@ class Controller(Generic[R]):
     def _failed(self, item: Item[R], error: Exception, event: str, **fields: object) -> None:
         self._metrics.errors += 1
         self._metrics.count("error")
-        fields |= {"error": str(error), "errorType": type(error).__name__, "at": line_of_error(error)}
+        fields |= {"error": message_of(error), "errorType": type(error).__name__, "at": line_of_error(error)}
         if item.triggers:
             fields["triggers"] = summary(item.triggers, item.omitted)
-        if self._stop_requested.is_set() or isinstance(error, (Conflict, FencedError)):
+        errors = list(_members(error))
+        if self._stop_requested.is_set() or all(isinstance(each, (Conflict, FencedError)) for each in errors):
             # A conflict is how two writers learn of each other, a stop is planned: neither is anybody's alarm.
             _log.info(event, **fields)
-        elif isinstance(error, CtrlError) and not isinstance(error, ReconcilePanicError):
+        elif all(isinstance(each, CtrlError) and not isinstance(each, ReconcilePanicError) for each in errors):
             # Its message says what to do; of the way to it the line of user code is enough.
             _log.error(event, **fields)
         else:
@@ -723,6 +725,15 @@ class Controller(Generic[R]):
 
     def _unfinished(self) -> set[asyncio.Task[None]]:
         return {worker for worker in self._workers if not worker.done()}
+
+
+def _members(error: Exception) -> Iterator[BaseException]:
+    """Yield an exception, or the exceptions of a group and of its groups."""
+    if isinstance(error, ExceptionGroup):
+        for each in cast("ExceptionGroup[Exception]", error).exceptions:
+            yield from _members(each)
+    else:
+        yield error
 
 
 def _counted_ids() -> Callable[[], str]:

@@ -16,12 +16,20 @@ from ctrlruntime.terminal import escaped
 
 def describe(error: BaseException) -> str:
     """Return an exception as one line: type, message and cause."""
-    message = text(error)
+    message = message_of(error)
     line = f"{type(error).__name__}: {message}" if message else type(error).__name__
     cause = error.__cause__
     if cause is None or (reason := text(cause)) in line:
         return line
     return f"{line} (caused by {type(cause).__name__}: {reason})"
+
+
+def message_of(error: BaseException) -> str:
+    """Return the message of an exception; of an exception group, also the exceptions in it."""
+    if isinstance(error, BaseExceptionGroup):
+        found = cast("BaseExceptionGroup[BaseException]", error)
+        return f"{text(found.message)}: {'; '.join(map(describe, found.exceptions))}"
+    return text(error)
 
 
 def plain(value: object, depth: int = 0) -> Any:

@@ -53,7 +53,7 @@ class Counters:
         return self._leaders.get(name) or self._leaders.setdefault(name, LeaderMetrics(name))
 
     def cache(self, kind: str, cluster: str = "") -> CacheMetrics:
-        """Return the metrics of the cache of one kind (`Deployment.apps`) in one cluster ("" is the manager's own)."""
+        """Return the metrics of the cache of one kind (`Deployment.v1.apps`) in one cluster ("" is the manager's own)."""
         key = (kind, cluster)
         return self._caches.get(key) or self._caches.setdefault(key, CacheMetrics(kind, cluster))
 

@@ -11,16 +11,18 @@ import asyncio
 import contextlib
 import sys
 import tempfile
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, NoReturn
 
 from ctrlruntime import log
 from ctrlruntime.api.object import Unstructured
+from ctrlruntime.client.observers import Call, Ended
 from ctrlruntime.cluster import Cluster
 from ctrlruntime.errors import AlreadyExists, CtrlError, NoConfigError, NoMatchError
 from ctrlruntime.generate.definitions import read_definitions
+from ctrlruntime.generate.documents import read_documents
 from ctrlruntime.install import install_crds, served_kinds
 from ctrlruntime.rest.config import Config, get_config
 from ctrlruntime.rest.redaction import shown_url
@@ -34,6 +36,8 @@ PATIENCE = 10.0
 """Seconds until the API server must respond. An operator in a cluster waits longer."""
 
 
+_READS = frozenset({"get", "list", "watch"})
+
 _KUSTOMIZE = "kustomize.config.k8s.io/"
 """The group of a kustomization, which may be among the samples and is not an object."""
 
@@ -44,7 +48,9 @@ class Demo:
     `prepare` applies the samples with a manager, if it runs on an embedded server.
     """
 
-    def __init__(self, config: Config, *, crds: Path, samples: Path, is_embedded: bool, install: bool) -> None:
+    def __init__(
+        self, config: Config, *, crds: Path | None, samples: Path | str, is_embedded: bool, install: bool
+    ) -> None:
         self.config = config
         self.is_embedded = is_embedded
         self._crds = crds
@@ -52,8 +58,10 @@ class Demo:
         self._install = install or is_embedded
         self._log = log.get_logger("demo")
 
-    def prepare(self, manager: Manager) -> None:
-        """Apply the samples when the manager starts, but only on the embedded server."""
+    def prepare(self, manager: Manager, *, print_writes: bool = False) -> None:
+        """Apply the samples when the manager starts, but only on the embedded server. `print_writes`: a line for each write."""
+        if print_writes:
+            manager.cluster.observers.add_observer(_Printed(manager))
         if self.is_embedded:
             manager.add(_Samples(manager, self._samples))
 
@@ -62,6 +70,8 @@ class Demo:
 
         Raises: CtrlError if the API server does not respond in time.
         """
+        if self._crds is None:
+            return
         cluster = Cluster(self.config)
         try:
             async with asyncio.timeout(PATIENCE):
@@ -69,15 +79,15 @@ class Demo:
                     names = await install_crds(cluster.unfenced_client(), self._crds, wait=PATIENCE)
                     self._log.info("CRDs installed", names=names)
                 else:
-                    await self._tell_missing(cluster)
+                    await self._tell_missing(cluster, self._crds)
         except TimeoutError as error:
             raise CtrlError(f"{shown_url(self.config.host)} did not answer within {PATIENCE:g} s") from error
         finally:
             await cluster.close()
 
-    async def _tell_missing(self, cluster: Cluster) -> None:
+    async def _tell_missing(self, cluster: Cluster, crds: Path) -> None:
         missing: list[str] = []
-        for definition in read_definitions(self._crds):
+        for definition in read_definitions(crds):
             try:
                 for kind in served_kinds(definition):
                     await cluster.mapper.resource_for(kind)
@@ -87,30 +97,57 @@ class Demo:
             self._log.warning(
                 "CRDs are not installed, waiting",
                 missing=missing,
-                install=f"run with --install, or kubectl apply -f {self._crds}",
+                install=f"run with --install, or kubectl apply -f {crds}",
             )
 
 
+class _Printed:
+    """Prints each write that succeeded: controller, verb, kind and name."""
+
+    def __init__(self, manager: Manager) -> None:
+        self._mapper = manager.mapper
+
+    def __call__(self, call: Call) -> Ended | None:
+        if call.verb in _READS or call.origin != "client":
+            return None
+        return lambda error: None if error else self._print(call)
+
+    def _print(self, call: Call) -> None:
+        known = ((each.group, each.plural, each.kind) for each in self._mapper.loaded())
+        kind = next((kind for *resource, kind in known if resource == [call.group, call.resource]), call.resource)
+        what = f"{kind}/{call.subresource}" if call.subresource else kind
+        name = f"{call.namespace}/{call.name}" if call.namespace else call.name
+        by = call.actor.controller if call.actor else "manager"
+        sys.stdout.write(f"{by}: {call.verb} {what} {name}\n")
+        sys.stdout.flush()
+
+
 class _Samples:
-    """Applies the manifests of a folder."""
+    """Applies the manifests of a folder, or of a text."""
 
     name = "samples"
     needs_leader_election = False
 
-    def __init__(self, manager: Manager, folder: Path) -> None:
+    def __init__(self, manager: Manager, source: Path | str) -> None:
         self._manager = manager
-        self._folder = folder
+        self._source = source
         self._log = log.get_logger("demo")
 
     async def start(self) -> None:
         client = self._manager.cluster.unfenced_client()
-        for file in sorted(self._folder.glob("*.yaml")):
-            sample = Unstructured.from_yaml(file.read_text(encoding="utf-8"))
+        for sample in self._read():
             if sample.api_version.startswith(_KUSTOMIZE):
                 continue
             with contextlib.suppress(AlreadyExists):
                 await client.create(sample)
                 self._log.info("sample applied", kind=sample.kind, name=sample.metadata.name)
+
+    def _read(self) -> Iterator[Unstructured]:
+        if isinstance(self._source, str):
+            yield from map(Unstructured.from_dict, read_documents(self._source, "the sample"))
+        else:
+            for file in sorted(self._source.glob("*.yaml")):
+                yield Unstructured.from_yaml(file.read_text(encoding="utf-8"))
 
 
 def add_flags(parser: argparse.ArgumentParser) -> None:
@@ -125,13 +162,18 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
 
 
 @contextlib.contextmanager
-def cluster(flags: Flags, *, crds: Path, samples: Path, shows: str) -> Generator[Demo]:
+def cluster(flags: Flags, *, crds: Path | None, samples: Path | str, shows: str) -> Generator[Demo]:
     """Find the cluster, and install the CRDs of `crds` if requested.
 
-    `shows`: the resources in the line with the kubectl command ("memcacheds,deployments,pods").
+    Args:
+        flags: The flags of the process.
+        crds: The folder of the CRDs; None if the example has no CRDs.
+        samples: The folder of the samples, or their YAML.
+        shows: The resources in the line with the kubectl command ("memcacheds,deployments,pods").
 
     Exits with code 1 and one line for an invalid configuration or an API server that does not respond, and with code 0 for SIGTERM and
     SIGINT.
+
     """
     with _signals_end_it():
         config = None if flags.args.embedded else _configured(flags)

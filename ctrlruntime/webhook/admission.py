@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import Any, Final, Protocol, TypeAlias, cast, runtime_checkable
 
 import msgspec
@@ -35,7 +35,7 @@ __all__ = ["Admission", "AdmissionHandler", "LogFields", "multi_mutating", "mult
 BODY_LIMIT: Final = 7 * 1024 * 1024
 """The maximum size of a review: two objects of the largest size that the API server accepts, with the overhead of JSON."""
 
-HandlerFunction: TypeAlias = Callable[[AdmissionRequest], Awaitable[AdmissionResponse]]
+HandlerFunction: TypeAlias = Callable[[AdmissionRequest], Coroutine[Any, Any, AdmissionResponse]]
 
 LogFields: TypeAlias = Callable[[AdmissionRequest], Mapping[str, object]]
 """The fields of log lines of a handler."""

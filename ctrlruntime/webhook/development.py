@@ -101,7 +101,13 @@ class DevelopmentCertificates:
             wanted = webhook_configuration(kind, self._name, server.registrations, client_config)
             if wanted is not None:
                 await put(self._client, wanted)
-        self._log.info("webhooks registered for development", name=self._name, webhooks=names, port=server.port)
+        self._log.info(
+            "webhooks registered for development",
+            name=self._name,
+            webhooks=names,
+            conversions=sorted(self._previous),
+            port=server.port,
+        )
 
     async def retire(self) -> None:
         try:

@@ -72,12 +72,14 @@ def test_folders_of_module_in_package_become_packages(crd: Path, tmp_path: Path)
     package.mkdir()
     (package / "__init__.py").touch()
 
-    run(crd, "--own", "-o", package / "api/v1/cart.py")
+    done = run(crd, "--own", "-o", package / "api/v1/cart.py")
     run(crd, "-o", tmp_path / "elsewhere/cart.py")
 
     assert sorted(str(path.relative_to(tmp_path)) for path in tmp_path.rglob("__init__.py")) == [
         "shop/__init__.py", "shop/api/__init__.py", "shop/api/v1/__init__.py",
     ]  # fmt: skip
+    made = [line.removeprefix("created ") for line in done.stdout.splitlines()[1:]]
+    assert [Path(path).resolve() for path in made] == [package / "api/v1/__init__.py", package / "api/__init__.py"]
 
 
 def test_without_output_the_module_is_printed(crd: Path):

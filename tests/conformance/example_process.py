@@ -41,9 +41,7 @@ class Operator:
         self.kubeconfig = kubeconfig
         self.log = kubeconfig.with_suffix(".log")
         self.log.write_text("")
-        self.process = forks.popen(
-            f"examples.{example}.__main__", *flags, cwd=ROOT, env={**os.environ, **environ}, out=self.log
-        )
+        self.process = forks.popen(example, *flags, cwd=ROOT, env={**os.environ, **environ}, out=self.log)
 
     def kubectl(self, *arguments: str, stdin: str | None = None) -> str:
         """Return what kubectl prints. Raises: AssertionError with what it says when it fails."""
@@ -126,7 +124,7 @@ class Operator:
 
 
 class Starter:
-    """Starts an example with flags and environment; `end` kills what is still there."""
+    """Starts an example, the module with its `main`, with flags and environment; `end` kills what is still there."""
 
     def __init__(self, forks: Forks, example: str, folder: Path) -> None:
         self.kubeconfig = folder / "kubeconfig"

@@ -18,7 +18,7 @@ def starter_of(example_forks: Forks, tmp_path: Path) -> Iterator[object]:
     def make(example: str) -> Starter:
         folder = tmp_path / str(len(starters))
         folder.mkdir()
-        starters.append(Starter(example_forks, example, folder))
+        starters.append(Starter(example_forks, f"examples.{example}.__main__", folder))
         return starters[-1]
 
     yield make

@@ -30,7 +30,7 @@ def game(**spec: object) -> dict[str, object]:
 @pytest.fixture
 def start(example_forks: Forks, tmp_path: Path) -> Iterator[Starter]:
     """Starts the example; none outlives the test."""
-    starter = Starter(example_forks, "game", tmp_path)
+    starter = Starter(example_forks, "examples.game.__main__", tmp_path)
     yield starter
     starter.end()
 

@@ -23,7 +23,7 @@ pytestmark = needs_kubectl
 @pytest.fixture
 def start(example_forks: Forks, tmp_path: Path) -> Iterator[Starter]:
     """Starts the example; none outlives the test."""
-    starter = Starter(example_forks, "memcached", tmp_path)
+    starter = Starter(example_forks, "examples.memcached.__main__", tmp_path)
     yield starter
     starter.end()
 

@@ -39,7 +39,7 @@ def pod(name: str) -> dict[str, object]:
 @pytest.fixture
 def start(example_forks: Forks, tmp_path: Path) -> Iterator[Starter]:
     """Starts the example; none outlives the test."""
-    starter = Starter(example_forks, "sidecarset", tmp_path)
+    starter = Starter(example_forks, "examples.sidecarset.__main__", tmp_path)
     yield starter
     starter.end()
 

@@ -394,6 +394,31 @@ async def test_a_failed_reconcile_names_the_line_of_user_code(error):
     assert line["at"] == f"{__file__}:{reconcile.__code__.co_firstlineno + 3} in reconcile"
 
 
+INVALID, CONFLICT = Invalid("no replicas"), Conflict("another client was faster")
+
+
+@pytest.mark.parametrize(
+    ("error", "level", "text", "has_traceback"),
+    [
+        (ExceptionGroup("2 copies failed", [INVALID, CONFLICT]), "error",
+         "2 copies failed: Invalid: no replicas; Conflict: another client was faster", False),
+        (ExceptionGroup("deep", [ExceptionGroup("deeper", [INVALID])]), "error",
+         "deep: ExceptionGroup: deeper: Invalid: no replicas", False),
+        (ExceptionGroup("1 copy failed", [CONFLICT]), "info", "1 copy failed: Conflict: another client was faster", False),
+        (ExceptionGroup("two", [INVALID, KeyError("x")]), "error", "two: Invalid: no replicas; KeyError: 'x'", True),
+    ],
+    ids=str,
+)  # fmt: skip
+async def test_failed_group_is_logged_as_its_members_are(error, level, text, has_traceback):
+    script = Script(error, None)
+    with capture_logs() as logs:
+        async with running(controller_of(script, Feed(A))):
+            assert [await script.next(), await script.next()] == [A, A]
+
+    line = next(line for line in logs if "reconcile failed" in line["event"])
+    assert (line["log_level"], line["error"], "exc_info" in line) == (level, text, has_traceback)
+
+
 async def test_the_reconcile_knows_its_id():
     async def reconcile(request):
         ids.append(reconcile_id())

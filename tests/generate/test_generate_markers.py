@@ -13,6 +13,7 @@ from ctrlruntime.generate.crd import crds
 from ctrlruntime.markers import (
     CEL,
     ExternalDocs,
+    Flag,
     ListMap,
     RBACRule,
     SchemaType,
@@ -87,6 +88,7 @@ def test_a_class_without_markers_has_none():
         (lambda: CEL("true", reason="FieldValueBad"), "CEL reason"),
         (lambda: SchemaType("text"), "SchemaType cannot be 'text'"),
         (lambda: SchemaType("sting"), "did you mean 'string'"),
+        (lambda: Flag("Nulable"), "'Nulable' is not a marker; did you mean 'Nullable'"),
         (ListMap, "keys that tell items apart"),
         (lambda: ExternalDocs("docs"), "needs a URL"),
         (lambda: printcolumn("A", "spec.a"), "starts with a dot"),

@@ -15,6 +15,21 @@ async def run_the_examples(config: ctrl.Config) -> None:
         await mgr.client.create(made)
         await eventually(lambda: mgr.client.get_or_none(core.Secret, made.metadata))
         await reconcile(mgr.client, ctrl.Request("default", "c"))
+        token = core.Secret(metadata=meta.ObjectMeta(name="Token", namespace="default"))
+        assert (await create_secret(mgr.client, token)).startswith('metadata.name: Invalid value: "Token"')
+        token.metadata.name = "token"
+        assert await create_secret(mgr.client, token) == ""
+
+        failures = [ctrl.errors.ServiceUnavailable("starting"), ctrl.errors.TransportError("connection refused")]
+
+        async def get(client: ctrl.Client, kind: type[core.ConfigMap], key: ctrl.ObjectKey) -> core.ConfigMap:
+            if failures:
+                raise failures.pop()
+            return await client.get(kind, key)
+
+        unready = ctrl.client.intercept(mgr.client, get=get)
+        assert await settings(unready, made.metadata, pause=0) is not None
+        assert not failures
         await mgr.client.delete(made)
         await reconcile(mgr.client, ctrl.Request("default", "c"))
         assert await mgr.client.get_or_none(core.ConfigMap, made.metadata) is None

@@ -19,6 +19,12 @@ async def run_the_examples(config: ctrl.Config) -> None:
         assert lease.spec.holder_identity
     patient(config)
     await leader.become(config, "website-operator-lock")
+    pod = core.Pod(metadata=meta.ObjectMeta(name="website-0", namespace="shop"))
+    pod.spec = core.PodSpec(containers=[core.Container(name="website", image="example.com/website:1")])
+    await client.create(pod)
+    await asyncio.wait_for(lead(client, "website-0"), 10)
+    lock = await client.get(core.ConfigMap, ctrl.NamespacedName("shop", "website-operator-lock"))
+    assert [owner.name for owner in lock.metadata.owner_references] == ["website-0"]
     await cluster.close()
 
 
