@@ -90,6 +90,7 @@ if TYPE_CHECKING:
     from ctrlruntime.manager.run import run, run_until_signal
     from ctrlruntime.manager.runnables import Runnable
     from ctrlruntime.markers import Int32, Int64, rbac
+    from ctrlruntime.ownership.options import Sharding, ShardKey
     from ctrlruntime.reconcile import Reconciler, Request, Result, reconcile_id
     from ctrlruntime.recorder import EventRecorder
     from ctrlruntime.rest.config import Config, get_config
@@ -136,6 +137,8 @@ __all__ = [
     "Result",
     "Runnable",
     "Scheme",
+    "ShardKey",
+    "Sharding",
     "TerminalError",
     "Time",
     "Unstructured",
@@ -240,6 +243,7 @@ _MODULES = {
     "manager.run": ("run", "run_until_signal"),
     "manager.runnables": ("Runnable",),
     "markers": ("Int32", "Int64", "rbac"),
+    "ownership.options": ("ShardKey", "Sharding"),
     "reconcile": ("Reconciler", "Request", "Result", "reconcile_id"),
     "recorder": ("EventRecorder",),
     "rest.config": ("Config", "get_config"),

@@ -19,6 +19,7 @@ from typing import Any, Final, Generic, Literal, Protocol, TypeAlias, cast
 import msgspec
 from typing_extensions import TypeVar
 
+from ctrlruntime.api.metadata import Metadata
 from ctrlruntime.cache.subscription import Subscription
 from ctrlruntime.errors import DecodeError
 from ctrlruntime.event import CreateEvent, DeleteEvent, Event, GenericEvent, UpdateEvent
@@ -180,6 +181,11 @@ class Kind(Generic[T, R]):
         """
         if not self._is_used:
             (await self._informers.subscribe(self.kind, name=self._subscriber)).stop()
+
+    async def show(self, wanted: Callable[[Metadata], bool]) -> None:
+        """Handle the wanted objects of the cache again, as in the initial list."""
+        if self._subscription is not None:
+            await self._subscription.show(wanted)
 
     async def wait_for_sync(self) -> None:
         await self._subscribed.wait()

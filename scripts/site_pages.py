@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import ast
+import functools
 import itertools
 import re
 from collections.abc import Iterable, Iterator
@@ -74,9 +75,14 @@ def python_page(group: Group) -> str:
     return "\n\n".join([f"# {group.title}", *(f"::: {name}" for name in names), "## Examples", _examples(group)])
 
 
+@functools.cache
+def _shown() -> dict[str, list[site_examples.Place]]:
+    return site_examples.places(ROOT / "docs")
+
+
 def _examples(group: Group) -> str:
     """Return a table of the sections that show each name in code that runs."""
-    shown = site_examples.places(ROOT / "docs")
+    shown = _shown()
     rows = []
     for name in sorted(group.names, key=str.lower):
         listed = [*shown.get(f"{group.python}.{name}", ()), *shown.get(name, ())]

@@ -17,11 +17,13 @@ from ctrlruntime.api import GroupVersionKind, Object, PartialObjectMetadata, Uns
 from ctrlruntime.controller import LogFields, OptionKeywords
 from ctrlruntime.controller.controller import Controller
 from ctrlruntime.controller.options import ControllerDefaults, ControllerOptions
+from ctrlruntime.controller.sharding import Shard
 from ctrlruntime.errors import ConfigError
 from ctrlruntime.handler import EnqueueRequestForObject, EventHandler, enqueue_request_for_owner
 from ctrlruntime.journal import Journal
 from ctrlruntime.manager.declarations import Declarations, Watch
 from ctrlruntime.metrics import Metrics
+from ctrlruntime.ownership.options import ShardBy
 from ctrlruntime.predicate import Predicate, PredicateLike, predicate_of
 from ctrlruntime.reconcile import Reconciler, Request
 from ctrlruntime.scheme import Scheme
@@ -64,6 +66,10 @@ class Manager(Protocol):
 
     @property
     def declarations(self) -> Declarations: ...
+
+    def new_shard(self, controller: str, by: ShardBy, group: str, kind: str, /) -> Shard[Any] | None:
+        """Return the share of a sharded controller, or None if this process reconciles everything."""
+        ...
 
     def add(self, runnable: Controller[Any], /) -> None:
         """Run the controller with the manager.
@@ -232,15 +238,17 @@ class Builder(Generic[R]):
         """
         name = self._checked_name()
         group, kind = ("", "") if self._for is None else _group_and_kind(self._for.kind)
+        options = self._all_options(group, kind)
         controller: Controller[R] = Controller(
             name,
             reconciler,
-            options=self._all_options(group, kind),
+            options=options,
             metrics=self._manager.metrics,
             journal=self._manager.journal,
             tracing=self._manager.tracing,
             group=group,
             kind=kind,
+            shard=self._shard(name, options, group, kind),
         )
         sources = self._all_sources(name)
         for source in sources:
@@ -271,6 +279,15 @@ class Builder(Generic[R]):
     def _all_options(self, group: str, kind: str) -> ControllerOptions[R]:
         options: ControllerOptions[R] = self._manager.controller_defaults.options_of(group, kind)
         return replace(options, **self._options)
+
+    def _shard(self, name: str, options: ControllerOptions[R], group: str, kind: str) -> Shard[R] | None:
+        if not options.sharded:
+            return None
+        if self._request is not Request:
+            raise ConfigError(
+                f"controller {name}: sharded=True needs requests of the class Request, and it reconciles {self._request.__name__}"
+            )
+        return self._manager.new_shard(name, options.shard_by, group, kind)
 
     def _all_sources(self, name: str) -> list[Source[R]]:
         watched: list[_Watched[R]] = []

@@ -163,7 +163,7 @@ class Contents:
 
     def subscribe(self, name: str, decode: Callable[[bytes], T]) -> Subscription[T]:
         """Return a subscription that first gets each stored object as a create event, then every change."""
-        subscription: Subscription[T] = Subscription(name, on_stop=self._forget)
+        subscription: Subscription[T] = Subscription(name, on_stop=self._forget, on_show=self._show)
         if self._is_stopped:
             subscription.stop()
             return subscription
@@ -174,6 +174,15 @@ class Contents:
         self._subscribers.append(_Subscriber(subscription, decode))
         self._count_subscribers()
         return subscription
+
+    async def _show(self, subscription: Subscription[Any], wanted: Callable[[Metadata], bool]) -> None:
+        (decode,) = [one.decode for one in self._subscribers if one.subscription is subscription]
+        for count, entry in enumerate(list(self.store), 1):
+            if count % TURN == 0:
+                await asyncio.sleep(0)
+            # An object that was changed or deleted meanwhile has its own event.
+            if wanted(entry.meta) and self.store.get(entry.meta.namespace, entry.meta.name) is entry:
+                subscription.put(CreateEvent(Snapshot(entry.raw, entry.meta, decode), is_in_initial_list=True))
 
     def _forget(self, subscription: Subscription[Any]) -> None:
         self._coalesced += subscription.coalesced
@@ -208,7 +217,7 @@ class Contents:
                     subscription.put(DeleteEvent(Snapshot(known.raw, known.meta, decode), delete_state_unknown=True))
             if self.is_synced:
                 subscription.put_synced()
-            subscription.transfer(self._forget)
+            subscription.transfer(self._forget, self._show)
             self._subscribers.append(subscriber)
         self._count_subscribers()
 

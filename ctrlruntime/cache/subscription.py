@@ -9,14 +9,18 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable
-from typing import Any, Generic
+from collections.abc import Awaitable, Callable
+from typing import Any, Generic, TypeAlias
 
 from typing_extensions import TypeVar
 
+from ctrlruntime.api.metadata import Metadata
 from ctrlruntime.event import CreateEvent, DeleteEvent, Event, UpdateEvent
 
 T = TypeVar("T", default=Any)
+
+Show: TypeAlias = "Callable[[Subscription[Any], Callable[[Metadata], bool]], Awaitable[None]]"
+"""Puts the stored objects that match into a subscription."""
 
 MAX_EVENTS = 1_000
 MAX_BYTES = 16 * 1024 * 1024
@@ -33,6 +37,7 @@ class Subscription(Generic[T]):
     Args:
         name: the subscriber, for logs.
         on_stop: called when the subscription is stopped.
+        on_show: called by `show`.
         max_events: the number of events (without those of the initial list) above which they are merged by key.
         max_bytes: the same in bytes of the objects' JSON.
 
@@ -43,6 +48,7 @@ class Subscription(Generic[T]):
         name: str,
         *,
         on_stop: Callable[[Subscription[T]], None] | None = None,
+        on_show: Show | None = None,
         max_events: int = MAX_EVENTS,
         max_bytes: int = MAX_BYTES,
     ) -> None:
@@ -65,6 +71,7 @@ class Subscription(Generic[T]):
         self._has_marker = False
         self._stopped = False
         self._on_stop = on_stop
+        self._on_show = on_show
 
     def __len__(self) -> int:
         return len(self._events)
@@ -97,9 +104,10 @@ class Subscription(Generic[T]):
             self._sizes.append(0)
             self._wake.set()
 
-    def transfer(self, on_stop: Callable[[Subscription[T]], None]) -> None:
+    def transfer(self, on_stop: Callable[[Subscription[T]], None], on_show: Show) -> None:
         """Set another informer as the source of this subscription."""
         self._on_stop = on_stop
+        self._on_show = on_show
 
     # --- the subscriber's side -------------------------------------------------------------------------------------
 
@@ -114,6 +122,11 @@ class Subscription(Generic[T]):
     async def wait_for_sync(self) -> None:
         """Wait until the initial list was handled, or the subscription was stopped (see `is_stopped`)."""
         await self._settled.wait()
+
+    async def show(self, wanted: Callable[[Metadata], bool]) -> None:
+        """Get the stored objects that are wanted once more, as those of the initial list."""
+        if self._on_show is not None and not self._stopped:
+            await self._on_show(self, wanted)
 
     async def ready(self) -> bool:
         """Wait until there is an event. Return False if the subscription was stopped."""

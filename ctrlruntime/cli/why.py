@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import os
 import urllib.error
 import urllib.request
 from http import HTTPStatus
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 from urllib.parse import urlencode
 
 import click
@@ -16,11 +17,15 @@ import msgspec
 
 from ctrlruntime.cli.connection import cluster_options, with_cluster
 from ctrlruntime.cli.output import say
-from ctrlruntime.errors import ConfigError, CtrlError, NoConfigError
+from ctrlruntime.errors import ConfigError, CtrlError, NoConfigError, NotFound
 from ctrlruntime.explain import facts
 from ctrlruntime.explain.text import lines
 from ctrlruntime.project.running import DEBUG_ADDRESS, forward_port
 from ctrlruntime.project.settings import NoProjectError, find_project
+
+if TYPE_CHECKING:
+    from ctrlruntime.cluster import Cluster
+    from ctrlruntime.project.deployment.portforward import Page
 
 __all__ = ["AnswerError", "NotRunningError", "why"]
 
@@ -47,9 +52,9 @@ _HELP = """Explain why an object was reconciled, or why not.
     at which a running reconcile waits, and the time of the next reconcile. For a kind that is only watched, it prints the reconciles that its
     events triggered.
 
-    Without --address, it finds the operator of this project: the one that `ctrl run` runs, else its Pod in the cluster (the leader), through
-    the API server. With --kubeconfig or --context it is always the Pod. Operators serve this data with --debug-bind-address, which `ctrl run`
-    and the Deployment in config/manager set.
+    Without --address, it finds the operator of this project: the one that `ctrl run` runs, else its Pod in the cluster (the leader, or with
+    sharding the replica that has the object), through the API server. With --kubeconfig or --context it is always the Pod. Operators serve
+    this data with --debug-bind-address, which `ctrl run` and the Deployment in config/manager set.
 
     \b
     Examples:
@@ -146,21 +151,33 @@ def _of_pod(folder: Path, target: str, kubeconfig: str | None, context: str | No
 
     def tell(pod: object) -> None:
         origins.append(f"Pod {pod}")
-        say(f"operator: {origins[0]}", err=True)
+        say(f"operator: {origins[-1]}", err=True)
+
+    async def ask(cluster: Cluster) -> Page:
+        page = await debug_page(cluster, deployment, target, timeout=PATIENCE, tell=tell)
+        if owner := _other_replica(page):
+            with contextlib.suppress(NotFound):  # the name of a process that is no Pod
+                return await debug_page(cluster, deployment, target, timeout=PATIENCE, pod_name=owner, tell=tell)
+        return page
 
     try:
-        page = with_cluster(
-            kubeconfig,
-            context,
-            lambda cluster: debug_page(cluster, deployment, target, timeout=PATIENCE, tell=tell),
-        )
+        page = with_cluster(kubeconfig, context, ask)
     except NoConfigError as error:
         raise AnswerError(
             f"the operator of this project does not run here, and {error}. Start it with `ctrl run`, or pass --address"
         ) from error
     if page.status != HTTPStatus.OK:
-        raise AnswerError(_refused(origins[0], page.status, page.body))
-    return origins[0], page.body
+        raise AnswerError(_refused(origins[-1], page.status, page.body))
+    return origins[-1], page.body
+
+
+def _other_replica(page: Page) -> str:
+    """Return the Pod that reconciles the object, if it is another replica than the one that answered."""
+    try:
+        answers = _decode_why(page.body).answers
+    except msgspec.DecodeError:
+        return ""
+    return next((each.shard.owner for each in answers if each.shard is not None and not each.shard.is_here), "")
 
 
 def fetch(address: str, path: str) -> bytes:

@@ -8,6 +8,7 @@ own methods (see `running`).
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import contextvars
 import inspect
 import itertools
@@ -36,6 +37,7 @@ from ctrlruntime.controller.running import (
     take_back,
     where,
 )
+from ctrlruntime.controller.sharding import Shard
 from ctrlruntime.controller.triggers import summary
 from ctrlruntime.errors import CacheSyncTimeoutError, Conflict, CtrlError, FencedError
 from ctrlruntime.frames import line_of_error
@@ -44,7 +46,7 @@ from ctrlruntime.log import bind, get_logger, unbind
 from ctrlruntime.log.values import message_of
 from ctrlruntime.metrics import Metrics
 from ctrlruntime.reconcile import Reconciler, Request, Result, is_terminal
-from ctrlruntime.rest.fence import Actor, acting
+from ctrlruntime.rest.fence import Actor, Grant, acting
 from ctrlruntime.source import Kind, Source
 from ctrlruntime.tracing import Tracing
 from ctrlruntime.workqueue import Item, ItemExponentialFailureRateLimiter, PriorityQueue, QueueShutDownError
@@ -59,6 +61,8 @@ _log = get_logger("controller")
 _SLICE = 0.005  # seconds of reconciles in a row before other tasks get their turn
 _FIRST_SYNC_REPORT = 5.0  # seconds until the log says what a controller waits for
 _SYNC_REPORT = 60.0  # and how often it says so again
+_RETRY_GRANT = 1.0  # seconds until a request is tried again whose grant has no valid Lease
+_MOVE_AFTER = 1.0  # seconds that a cancelled reconcile has, before its object moves
 _ABANDON_AFTER = 3  # cancellations at stop that may be ignored
 _ABANDON_INTERVAL = 1.0  # and the longest time between two of them, in seconds
 
@@ -132,6 +136,8 @@ class _Run(msgspec.Struct, Generic[R], eq=False):
     warn_at: float
     job: Job[Any] | None = None
     deadline: Deadline | None = None
+    is_moved: bool = False
+    """Another replica reconciles the request from now on."""
 
 
 class Controller(Generic[R]):
@@ -143,6 +149,7 @@ class Controller(Generic[R]):
         name: labels its metrics and log lines, and is the default field manager of its writes.
         group: the API group of the reconciled objects, for log lines.
         kind: the kind of the reconciled objects, for log lines.
+        shard: the share of the requests that this process reconciles. None: all.
 
     Raises: ValueError without a name, TypeError without a reconciler.
 
@@ -161,6 +168,7 @@ class Controller(Generic[R]):
         clock: Callable[[], float] = time.monotonic,
         new_id: Callable[[], str] | None = None,
         tracing: Tracing | None = None,
+        shard: Shard[R] | None = None,
     ) -> None:
         if not name:
             raise ValueError(
@@ -177,6 +185,11 @@ class Controller(Generic[R]):
         self._queue_metrics = metrics.workqueue(name)
         self._journal = journal
         self._tracing = tracing
+        self._shard = shard
+        self._is_synced = asyncio.Event()
+        self._ended = asyncio.Event()
+        """Set by the end of each reconcile."""
+
         self._clock = clock
         self._new_id = new_id or _counted_ids()
         self._is_log_constructor_reported = False
@@ -205,7 +218,12 @@ class Controller(Generic[R]):
 
     @property
     def needs_leader_election(self) -> bool:
-        return self.options.needs_leader_election
+        return self._shard is None and self.options.needs_leader_election
+
+    @property
+    def shard(self) -> Shard[R] | None:
+        """The share of the requests that this process reconciles, or None for all."""
+        return self._shard
 
     @property
     def queue(self) -> PriorityQueue[R]:
@@ -214,6 +232,7 @@ class Controller(Generic[R]):
             self._queue = PriorityQueue(
                 rate_limiter=self.options.rate_limiter or ItemExponentialFailureRateLimiter(),
                 metrics=self._queue_metrics,
+                admit=None if self._shard is None else self._shard.admits,
                 clock=self._clock,
             )
         return self._queue
@@ -303,6 +322,7 @@ class Controller(Generic[R]):
         try:
             await self._until_stopped(self._sync())
             if not self._stop_requested.is_set():
+                self._is_synced.set()
                 self._start_workers()
                 await self._until_stopped(None)
                 self._refuse_to_idle()
@@ -321,6 +341,55 @@ class Controller(Generic[R]):
         self._stop_requested.set()
         self._grace_changed.set()
         await self._end()
+
+    # --- a share of the requests -----------------------------------------------------------------------------------
+
+    async def wait_synced(self) -> None:
+        """Wait until each source has handed over its initial list."""
+        await self._is_synced.wait()
+
+    async def show(self, wanted: Callable[[R], bool]) -> None:
+        """Enqueue the cached objects whose requests are wanted, as after a start.
+
+        A controller without a kind in `for_` enqueues for the objects of all its kinds.
+        """
+        kinds = [watch.source for watch in self._watches if isinstance(watch.source, Kind)]
+        roots = [kind for kind in kinds if kind.reason == "for"]
+        for kind in roots:
+            await kind.show(lambda meta: wanted(cast("R", Request(meta.namespace, meta.name))))
+        for kind in () if roots else kinds:
+            await kind.show(lambda _meta: True)
+
+    def withdraw(self, moved: Callable[[R], bool]) -> list[R]:
+        """Start no reconcile for requests that move to another replica.
+
+        Returns those that were in the queue or are being reconciled. The results of the latter change nothing any more.
+        """
+        runs = [run for run in self._running.values() if moved(run.request)]
+        for run in runs:
+            run.is_moved = True
+        return [*self.queue.remove(moved), *(run.request for run in runs)]
+
+    async def end_moved(self, moved: Callable[[R], bool], within: float) -> None:
+        """Wait for the reconciles of withdrawn requests.
+
+        After `within` seconds they are cancelled. One that ignores this is left alone, and cannot write any more once the caller closes its
+        grant.
+        """
+        runs = [run for run in self._running.values() if run.is_moved and moved(run.request)]
+        await self._ends_of(runs, within)
+        for run in runs:
+            if self._running.get(run.request) is run:
+                self._log.warning("reconcile cancelled, because its object moves", **self._stands(run))
+                run.task.cancel("the object moves to another replica")
+        await self._ends_of(runs, _MOVE_AFTER)
+
+    async def _ends_of(self, runs: Sequence[_Run[R]], within: float) -> None:
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(within):
+                while any(self._running.get(run.request) is run for run in runs):
+                    self._ended.clear()
+                    await self._ended.wait()
 
     def _refuse_to_idle(self) -> None:
         """Raise when the workers ended and no stop was asked for: a controller that does nothing must not look healthy."""
@@ -414,6 +483,14 @@ class Controller(Generic[R]):
 
     async def _process(self, item: Item[R], queue: PriorityQueue[R], task: asyncio.Task[Any]) -> None:
         request = item.key
+        grant: Grant | None = None
+        if self._shard is not None:
+            grant = self._shard.grant(request)
+            if grant is None or grant.deadline() is None:
+                # Nothing starts before the Lease is renewed, or the request belongs to another replica.
+                queue.add(request, priority=item.priority, after=_RETRY_GRANT)
+                queue.done(request)
+                return
         started = self._clock()
         run = _Run(item, request, self._new_id(), task, started, started + self.options.slow_reconcile_warning)
         self._running[request] = run
@@ -423,14 +500,14 @@ class Controller(Generic[R]):
         tokens = self._bind(request, run.id)
         try:
             is_fenced = self.options.needs_leader_election
-            with acting(Actor(self.name, request, run.id, fenced=is_fenced, triggers=item.triggers)):
+            with acting(Actor(self.name, request, run.id, fenced=is_fenced, triggers=item.triggers, grant=grant)):
                 if self._tracing is None:
                     result, error = await self._call(run)
                 else:
                     with self._tracing.reconcile(self.name, request, run.id, item.triggers, item.attempts) as span:
                         result, error = await self._call(run)
                         span.end(error)
-            outcome = self._settle(queue, item, result, error)
+            outcome = self._settle(queue, item, result, error, is_moved=run.is_moved)
             self._tell(self._note(run, outcome, result, error))
         finally:
             if tokens:
@@ -438,6 +515,7 @@ class Controller(Generic[R]):
             self._metrics.active_workers -= 1
             self._metrics.observe(self._clock() - started)
             del self._running[request]
+            self._ended.set()
             queue.done(request)
 
     async def _call(self, run: _Run[R]) -> tuple[Result | None, Exception | None]:
@@ -498,9 +576,20 @@ class Controller(Generic[R]):
         # A plain function that wraps an async one returns its coroutine.
         return await outcome if inspect.isawaitable(outcome) else outcome
 
-    def _settle(self, queue: PriorityQueue[R], item: Item[R], result: Result | None, error: Exception | None) -> str:
+    def _settle(
+        self,
+        queue: PriorityQueue[R],
+        item: Item[R],
+        result: Result | None,
+        error: Exception | None,
+        *,
+        is_moved: bool = False,
+    ) -> str:
         """Decide what the outcome means for the request, and return the word for it."""
         request, priority = item.key, item.priority
+        if is_moved:
+            queue.forget(request)
+            return "moved"
         if result is not None and result.priority is not None:
             priority = result.priority
         if error is not None and is_terminal(error):

@@ -8,6 +8,7 @@ from typing import Any, Generic, TypeAlias, TypedDict
 
 from typing_extensions import TypeVar
 
+from ctrlruntime.ownership.options import ShardBy
 from ctrlruntime.reconcile import Request
 from ctrlruntime.workqueue import RateLimiter
 
@@ -41,6 +42,12 @@ class ControllerOptions(Generic[R]):
 
     needs_leader_election: bool = True
     """Reconcile only while this process is the leader (if the manager elects one)."""
+
+    sharded: bool = False
+    """Reconcile only the share of this replica. The manager needs `sharding`."""
+
+    shard_by: ShardBy = "name"
+    """How the objects are divided among replicas: by "namespace", by "name" (namespace and name), or by a `ctrl.ShardKey`."""
 
     enable_warmup: bool = False
     """Start watches and fill the queue before this process leads, so that a new leader starts at once."""
@@ -117,6 +124,8 @@ class OptionKeywords(TypedDict, Generic[R], total=False):
     reconciliation_timeout: float | None
     cache_sync_timeout: float | None
     needs_leader_election: bool
+    sharded: bool
+    shard_by: ShardBy
     enable_warmup: bool
     warm_caches: bool
     recover_panic: bool

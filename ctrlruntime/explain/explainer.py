@@ -33,6 +33,7 @@ from ctrlruntime.explain.records import (
     triggers_of,
 )
 from ctrlruntime.journal import Journal
+from ctrlruntime.ownership.state import RingState
 from ctrlruntime.reconcile import Request
 from ctrlruntime.rest.mapper import APIResource
 from ctrlruntime.source import Kind
@@ -65,12 +66,14 @@ class Explainer:
         clusters: Callable[[], Sequence[Cluster]],
         *,
         loops: Callable[[], Sequence[WriteLoops]] = tuple,
+        ring: Callable[[], RingState | None] = lambda: None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._journal = journal
         self._controllers = controllers
         self._clusters = clusters
         self._write_loops = loops
+        self._ring = ring
         self._clock = clock
 
     # --- lists ------------------------------------------------------------------------------------------------------
@@ -83,6 +86,7 @@ class Explainer:
             watches=self.watches().watches,
             loops=[loop for _, loop in self._loops()],
             recent=self._recent(),
+            ring=self._ring(),
         )
 
     def controllers(self) -> facts.Controllers:
@@ -102,6 +106,9 @@ class Explainer:
                 followed: Mapping[Scope, Reflector | None] = informer.reflectors or {Scope(): None}
                 found += [self._watch(cluster, kind, informer, *each) for each in followed.items()]
         return facts.Watches(now=self._journal.now(), watches=found)
+
+    def shards(self) -> facts.Shards:
+        return facts.Shards(now=self._journal.now(), ring=self._ring())
 
     def _controller(self, controller: AnyController) -> facts.Controller:
         return facts.Controller(
@@ -249,7 +256,10 @@ class Explainer:
         pending = controller.queue.pending(key)
         running = next((each for each in controller.reconciles() if each.request == key), None)
         request = key if isinstance(key, Request) else Request("", str(key))
+        shard = None if controller.shard is None else controller.shard.owner(key)
         words, at = self._next(controller, history, pending, running)
+        if shard is not None and not shard.is_here and pending is None and running is None:
+            words = "in the replica that has its slot"
         return facts.Answer(
             controller=controller.name,
             group=controller.group,
@@ -269,6 +279,7 @@ class Explainer:
             next=words,
             next_at=at,
             runs=runs_of(history),
+            shard=shard,
         )
 
     def _cached(self, controller: AnyController, request: Request) -> str | None:

@@ -9,6 +9,8 @@ from typing import Literal
 
 import msgspec
 
+from ctrlruntime.ownership.state import RingState, SlotOwner
+
 
 class Trigger(msgspec.Struct, kw_only=True, omit_defaults=True):
     """One trigger of a request."""
@@ -211,6 +213,14 @@ class Watches(msgspec.Struct, kw_only=True):
     watches: list[Watch]
 
 
+class Shards(msgspec.Struct, kw_only=True):
+    """The response of `/shards`."""
+
+    now: float
+    ring: RingState | None
+    """None: the objects are not shared with other replicas."""
+
+
 class Overview(msgspec.Struct, kw_only=True):
     """All data of the HTML page."""
 
@@ -220,6 +230,7 @@ class Overview(msgspec.Struct, kw_only=True):
     watches: list[Watch]
     loops: list[Loop]
     recent: list[Recent]
+    ring: RingState | None = None
 
 
 class Answer(msgspec.Struct, kw_only=True):
@@ -258,6 +269,9 @@ class Answer(msgspec.Struct, kw_only=True):
 
     runs: list[Run]
     """The latest run first."""
+
+    shard: SlotOwner | None = None
+    """The replica that reconciles the request; None if the controller is not sharded."""
 
 
 class LedTo(msgspec.Struct, kw_only=True):

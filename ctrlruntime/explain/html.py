@@ -12,6 +12,7 @@ from urllib.parse import urlencode
 
 from ctrlruntime.explain import facts
 from ctrlruntime.explain.text import ago, because, in_words, lines
+from ctrlruntime.ownership.state import RingState
 
 REFRESH: Final = 5
 """Seconds after which the page reloads."""
@@ -72,6 +73,7 @@ def overview_page(seen: facts.Overview, query: Mapping[str, str] = _NO_QUERY) ->
             _section("Controllers", _controllers(seen.controllers)),
             _section("Running now", _running(seen.controllers)),
             _section("Queues", _queues(seen.queues)),
+            *([] if seen.ring is None else [_section("Replicas", _replicas(seen.ring))]),
             _section("Watches", _watches(seen.watches)),
             *([_section("Write loops", _loops(seen.loops))] if seen.loops else []),
             _section("Latest reconciles", _recent(seen.recent, seen.now)),
@@ -114,7 +116,7 @@ def _page(title: str, parts: Iterable[str], query: Mapping[str, str], *, kinds: 
         f"<title>{escape(title)}</title><style>{_STYLE}</style></head><body>"
         f'<header><h1>{escape(title)}</h1><span class="dim">{switch}</span>{_search(others, kinds)}</header>'
         '<nav><a href="./">all</a><span class="dim">as JSON:</span><a href="controllers">controllers</a>'
-        '<a href="queues">queues</a><a href="watches">watches</a></nav>'
+        '<a href="queues">queues</a><a href="watches">watches</a><a href="shards">shards</a></nav>'
         f"<main>{''.join(parts)}</main>{script}</body></html>"
     )
 
@@ -222,6 +224,26 @@ def _watches(watches: Sequence[facts.Watch]) -> str:
     ]
     heads = ("kind", "scope", "state", "last activity#", "objects#", "size#", "watches#", "lists#", "trouble")
     return _table(heads, rows, "none")
+
+
+def _replicas(ring: RingState) -> str:
+    rows = [
+        (
+            escape(each.pod or each.member) + (" (this one)" if each.is_here else ""),
+            escape(each.state) if each.state == "serving" else _mark(each.state, is_good=False),
+            f"{each.slots} of {ring.slots}",
+            str(each.coming),
+            "yes" if each.leads else "",
+            str(each.weight),
+            escape(each.layout) if each.layout == ring.layout else _mark(each.layout or "unknown", is_good=False),
+            ago(each.seconds),
+        )
+        for each in ring.replicas
+    ]
+    heads = ("replica", "state", "slots#", "coming#", "leads", "weight#", "layout", "last renewal seen#")
+    problems = [f"{ring.unowned} slots without an owner"] if ring.unowned else []
+    problems += [ring.trouble] if ring.trouble else []
+    return _table(heads, rows, "none") + "".join(f'<p class="bad">{escape(each)}</p>' for each in problems)
 
 
 def _loops(loops: Sequence[facts.Loop]) -> str:

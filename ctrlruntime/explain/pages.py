@@ -31,6 +31,7 @@ def pages(explainer: Explainer) -> dict[str, Page]:
         f"{ROOT}controllers": Page(lambda _: explainer.controllers(), _json, _refused_json),
         f"{ROOT}queues": Page(lambda _: explainer.queues(), _json, _refused_json),
         f"{ROOT}watches": Page(lambda _: explainer.watches(), _json, _refused_json),
+        f"{ROOT}shards": Page(lambda _: explainer.shards(), _json, _refused_json),
         f"{ROOT}why": Page(why, _json, _refused_json),
         f"{ROOT}object": Page(why, _html(html.why_page), _refused_html),
     }

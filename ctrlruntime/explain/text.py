@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from ctrlruntime.explain import facts
+from ctrlruntime.ownership.state import SlotOwner
 
 _NOTABLE = 1.0  # seconds between event and run that are worth a word
 
@@ -52,6 +53,13 @@ def in_words(loop: facts.Loop) -> str:
     return f"{loop.writes} writes in a row to {loop.kind} {loop.object} {reasons.get(loop.why, loop.why)}{fields}"
 
 
+def owned_by(shard: SlotOwner) -> str:
+    """Return which replica reconciles an object, as text."""
+    owner = f"{shard.owner or shard.member}{' (this one)' if shard.is_here else ''}" if shard.member else "none so far"
+    following = f", moves to {shard.following}" if shard.following else ""
+    return f"{owner}, slot {shard.slot} of {shard.of}{following}"
+
+
 def _alive(watch: facts.Watch) -> str:
     return "no activity yet" if watch.alive is None else f"last activity {ago(watch.alive)} ago"
 
@@ -60,6 +68,8 @@ def _answer(answer: facts.Answer, now: float) -> Iterator[str]:
     name = f"{answer.kind} {answer.request}" if answer.kind else answer.request
     cached = "not in the cache" if answer.cached_version is None else f"version {answer.cached_version} in the cache"
     yield f"{name}  (controller {answer.controller}{'' if answer.is_started else ', not started'}; {cached})"
+    if answer.shard is not None:
+        yield _field("replica", owned_by(answer.shard))
     if answer.running is not None:
         yield from _running(answer.running)
     yield _field("next", answer.next)

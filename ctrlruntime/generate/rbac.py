@@ -36,6 +36,7 @@ READ: Final = ("get", "list", "watch")
 
 _API_VERSION: Final = "rbac.authorization.k8s.io/v1"
 _ELECTION_VERBS: Final = ("create", "get", "update")
+_SHARDING_VERBS: Final = ("create", "delete", "get", "list", "update")
 
 
 # Rules that follow from what a controller does
@@ -147,12 +148,15 @@ def roles(rules: Iterable[RBACRule], *, role_name: str = ROLE_NAME) -> list[Docu
     return [_role(name, namespace, policy_rules(buckets[namespace, name])) for namespace, name in sorted(buckets)]
 
 
-def election_role(role_name: str, namespace: str = "", *, with_events: bool = True) -> Document:
-    """Return the Role of a leader election: its Lease, and the Events about it.
+def election_role(
+    role_name: str, namespace: str = "", *, with_events: bool = True, is_sharded: bool = False
+) -> Document:
+    """Return the Role of a leader election, or of sharding: the Leases, and the Events about them.
 
     It has no namespace unless one is given: it belongs where the operator runs, which is said when it is deployed.
     """
-    rules = [RBACRule(groups=("coordination.k8s.io",), resources=("leases",), verbs=_ELECTION_VERBS)]
+    verbs = _SHARDING_VERBS if is_sharded else _ELECTION_VERBS
+    rules = [RBACRule(groups=("coordination.k8s.io",), resources=("leases",), verbs=verbs)]
     if with_events:
         rules += event_rules()
     return _role(role_name, namespace, policy_rules(rules), is_namespaced=True)

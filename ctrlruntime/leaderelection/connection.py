@@ -49,7 +49,7 @@ _LEASES: Final = json.dumps(
                                 "resource": "leases",
                                 "responseKind": {"group": "coordination.k8s.io", "version": "v1", "kind": "Lease"},
                                 "scope": "Namespaced",
-                                "verbs": ["create", "get", "update"],
+                                "verbs": ["create", "delete", "get", "list", "update"],
                             }
                         ],
                     }

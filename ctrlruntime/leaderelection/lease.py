@@ -38,7 +38,10 @@ class LeaseLock:
 
     def __init__(self, client: LeaseClient, options: LeaderElection, *, namespace_file: Path = NAMESPACE_FILE) -> None:
         self._client = client
-        self._key = NamespacedName(options.namespace or _namespace_of_pod(namespace_file), options.id)
+        self._key = NamespacedName(
+            options.namespace or namespace_of_pod("leader election", "LeaderElection(namespace=…)", namespace_file),
+            options.id,
+        )
         self._labels: Mapping[str, str] = dict(options.labels)
         self._lease: Lease | None = None
 
@@ -95,14 +98,18 @@ def _record(lease: Lease) -> LeaseRecord:
     )
 
 
-def _namespace_of_pod(file: Path) -> str:
+def namespace_of_pod(what: str, option: str, file: Path = NAMESPACE_FILE) -> str:
+    """Return the namespace of this pod.
+
+    Raises: ConfigError outside a pod. `what` needs the namespace, and `option` sets it.
+    """
     try:
         namespace = file.read_text("utf-8").strip()
     except OSError:
         namespace = ""
     if not namespace:
         raise ConfigError(
-            "leader election needs a namespace for its lease, and this process does not run in a pod. "
-            "Pass LeaderElection(namespace=…) or --leader-election-namespace"
+            f"{what} needs a namespace for its lease, and this process does not run in a pod. "
+            f"Pass {option} or --leader-election-namespace"
         )
     return namespace

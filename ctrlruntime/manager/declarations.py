@@ -42,6 +42,11 @@ class Declarations:
         if isinstance(runnable, Controller):
             self._controllers.append(runnable)
 
+    @property
+    def is_sharded(self) -> bool:
+        """Whether a controller reconciles only the share of a replica."""
+        return any(controller.options.sharded for controller in self._controllers)
+
     def made_by_hand(self) -> list[Watch]:
         """Return what the controllers watch that were made without a builder, those watches that were added after `mgr.add` too."""
         built = {watch.controller for watch in self.watches}

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import dataclasses
 from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Coroutine
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -39,6 +40,7 @@ from ctrlruntime.manager.runnables import (
     FunctionRunnable,
     Grace,
     Group,
+    Phase,
     Runnable,
     StopTimeoutError,
     WarmUp,
@@ -61,9 +63,12 @@ from ctrlruntime.serving.loops import EventLoopBlockedError, run_on
 from ctrlruntime.tracing import Tracing
 
 if TYPE_CHECKING:
+    from ctrlruntime.controller.sharding import Shard
     from ctrlruntime.leaderelection import Elector, LeaderElection, LeaseConnection
     from ctrlruntime.manager.flags import Flags
+    from ctrlruntime.manager.sharding import Replica
     from ctrlruntime.metrics import SecureMetrics
+    from ctrlruntime.ownership.options import ShardBy, Sharding
     from ctrlruntime.serving.server import Address, Handler, HTTPServer
     from ctrlruntime.webhook.server import WebhookOptions, WebhookServer
 
@@ -93,6 +98,8 @@ class Manager:
         *,
         metrics: Metrics,
         leader_election: LeaderElection | None = None,
+        sharding: Sharding | None = None,
+        is_sharded: bool = True,
         metrics_bind_address: str = "",
         health_probe_bind_address: str = "",
         graceful_shutdown_timeout: float | None = 30.0,
@@ -118,6 +125,20 @@ class Manager:
         self.liveness = healthz.Checks()
         self.readiness = healthz.Checks()
         self._leader_election = leader_election
+        self._sharding = sharding
+        self._replica: Replica | None = None
+        if sharding is not None and is_sharded:
+            from ctrlruntime.manager.sharding import Replica
+
+            self._replica = Replica(
+                sharding,
+                catch_up=self._catch_up,
+                lead=self._lead_as_member,
+                stop_leading=self._stop_leading,
+                lost=self._lose_leadership,
+            )
+            metrics.shard(sharding.id).read = self._replica.numbers
+            metrics.leader(sharding.id)
         self._elector: Elector | None = None
         self._leases: LeaseConnection | None = None
         self._announce: Callable[[str, str], None] = lambda _action, _note: None
@@ -274,6 +295,8 @@ class Manager:
                 self._refuse_taken_name(accepted.name)
             self._names[accepted.name] = accepted
             self._controllers.append(accepted)
+            if self._replica is not None:
+                self._replica.shards.add(accepted)
         self.declarations.note(accepted)
         if not needs_leader_election(accepted):
             self._others.add(accepted)
@@ -284,6 +307,13 @@ class Manager:
                 self._warm_up(accepted)
             else:
                 self._waiting_for_warmup.append(accepted)
+
+    def new_shard(self, controller: str, by: ShardBy, group: str, kind: str, /) -> Shard[Any] | None:
+        """Return the share of a controller in this process, or None for everything.
+
+        Builders call it for `sharded=True`. Raises: ConfigError for an unknown rule.
+        """
+        return None if self._replica is None else self._replica.new_shard(controller, by, group, kind)
 
     def discover(self, package: str) -> None:
         """Import a package, and register its kinds.
@@ -307,6 +337,8 @@ class Manager:
         self._observe(cluster)
         if self._elector is not None:
             cluster.fence.arm(self._elector.deadline)
+        elif self._replica is not None and self._started:
+            cluster.fence.arm(self._replica.shards.leader_deadline)
         self._caches.add(FunctionRunnable(cluster.start, needs_leader_election=False))
 
     def _observe(self, cluster: Cluster) -> None:
@@ -353,10 +385,11 @@ class Manager:
         """Run until `stop` is called, this call is cancelled, or something fails.
 
         Raises: the first error (an ExceptionGroup for several), LeaderElectionLostError, StopTimeoutError for a runnable that does not end
-        in the grace period, RuntimeError for a second start.
+        in the grace period, ConfigError for a sharded controller without sharding, RuntimeError for a second start.
         """
         if self._started:
             raise RuntimeError("cannot start the manager: it was started before. Create another with new_manager")
+        self._refuse_sharded()
         self._started = True
         self._main = asyncio.get_running_loop()
         self._side.start()
@@ -379,6 +412,12 @@ class Manager:
                 self._log.error("failed during cancellation", error=log.describe(failure))
             raise asyncio.CancelledError
         self._raise()
+
+    def _refuse_sharded(self) -> None:
+        if self._sharding is None and self.declarations.is_sharded:
+            raise ConfigError(
+                "a controller has sharded=True, but the manager has no sharding. Pass sharding=ctrl.Sharding(…) to new_manager"
+            )
 
     def stop(self) -> None:
         """Request a stop.
@@ -413,9 +452,15 @@ class Manager:
             # Before the first runnable: from here on a write that is bound to leadership needs the lease.
             for cluster in self._clusters:
                 cluster.fence.arm(elector.deadline)
+        if self._replica is not None:
+            for cluster in self._clusters:
+                cluster.fence.arm(self._replica.shards.leader_deadline)
         self._others.start()
-        if elector is None:
+        if self._replica is not None:
+            self._join(self._replica)
+        elif elector is None:
             self._lead()
+        if elector is None:
             return None
         for runnable in self._waiting_for_warmup:
             self._warm_up(runnable)
@@ -487,7 +532,11 @@ class Manager:
         from ctrlruntime.serving.debug import debug_server
 
         explainer = Explainer(
-            self.journal, lambda: self._controllers, lambda: self._clusters, loops=lambda: self._write_loops
+            self.journal,
+            lambda: self._controllers,
+            lambda: self._clusters,
+            loops=lambda: self._write_loops,
+            ring=lambda: None if self._replica is None else self._replica.state(),
         )
         stack = list[str] if self._watch is None else self._watch.stack
         return debug_server(
@@ -506,6 +555,8 @@ class Manager:
             self.readiness.add("caches", self._check_caches)
         if self._webhook_server is not None and "webhook" not in self.readiness:
             self.readiness.add("webhook", self._webhook_server.started_checker)
+        if self._replica is not None and "sharding" not in self.readiness:
+            self.readiness.add("sharding", self._replica.check)
         if self._watch is not None and "event-loop" not in self.liveness:
             if not self.liveness.names():
                 self.liveness.add("ping", healthz.ping)
@@ -582,6 +633,66 @@ class Manager:
         self._elector = elector
         return elector
 
+    def _join(self, replica: Replica) -> None:
+        """Become one of the replicas that share the objects."""
+        grace = self._grace_seconds
+        task = replica.start(
+            self._side,
+            self.cluster.transport,
+            self.scheme,
+            stop_grace=30.0 if grace is None else grace,
+            blocked_reason=self._watch.trouble if self._watch is not None else lambda: "",
+        )
+        task.add_done_callback(self._membership_ended)
+        for runnable in self._waiting_for_warmup:
+            self._warm_up(runnable)
+
+    def _membership_ended(self, task: asyncio.Task[None]) -> None:
+        error = None if task.cancelled() else task.exception()
+        if error is not None:
+            self._errors.append(error)
+            self._stop.set()
+
+    def _catch_up(self) -> None:
+        for cluster in self._clusters:
+            cluster.distrust_cache()
+
+    def _lead_as_member(self) -> None:
+        if not self.is_stopping:
+            self._note_leading(leads=True)
+            self._lead()
+
+    def _note_leading(self, *, leads: bool) -> None:
+        if self._sharding is not None:
+            self.metrics.leader(self._sharding.id).is_leader = leads
+
+    async def _stop_leading(self) -> None:
+        """End what only the leader runs."""
+        if self._is_leadership_over():
+            return
+        if not self.is_stopping:
+            # The others did not see this replica for long, and it came back. What only a leader runs cannot start again.
+            self._end_with(LeaderElectionLostError("the leadership moves to another replica; this process must stop"))
+        self._errors += await self._leaders.stop(self._grace or Grace(self._grace_seconds))
+
+    def _lose_leadership(self) -> None:
+        if not self._is_leadership_over():
+            self._lost_lease(
+                LeaderElectionLostError(
+                    "another replica leads, because this one did not renew its lease in time; "
+                    "this process must stop what only a leader may do"
+                )
+            )
+
+    def _is_leadership_over(self) -> bool:
+        """Return whether the end of the leadership ends nothing here: it may then come back."""
+        self._note_leading(leads=False)
+        self.elected.clear()
+        if not self._leaders.is_empty:
+            return False
+        self._leaders.phase = Phase.COLLECTING
+        return True
+
     def _announcer(self, lease: str, id: str, identity: str) -> Callable[[str, str], None]:
         """Return a function that records on the Lease what becomes of the election."""
         from ctrlruntime.api.coordination.v1 import Lease
@@ -618,14 +729,22 @@ class Manager:
         if error is None:
             return
         if isinstance(error, LeaderElectionLostError):
-            # Another process may lead by now: nothing of ours gets time to finish.
-            self._grace_seconds = 0.0
-            if self._grace is not None:
-                self._grace.cut()
-            if self.is_stopping:
-                # The process was giving the lease up anyway: how that went does not fail the stop.
-                self._log.warning("lease lost during shutdown", error=log.describe(error))
-                return
+            self._lost_lease(error)
+        else:
+            self._end_with(error)
+
+    def _lost_lease(self, error: LeaderElectionLostError) -> None:
+        # Another process may lead by now: nothing of ours gets time to finish.
+        self._grace_seconds = 0.0
+        if self._grace is not None:
+            self._grace.cut()
+        if self.is_stopping:
+            # The process was giving the lease up anyway: how that went does not fail the stop.
+            self._log.warning("lease lost during shutdown", error=log.describe(error))
+        else:
+            self._end_with(error)
+
+    def _end_with(self, error: BaseException) -> None:
         self._errors.append(error)
         if not self.is_stopping:
             self._log.error("leader election ended, stopping the manager", error=log.describe(error))
@@ -688,6 +807,9 @@ class Manager:
             election.cancel()
         for task in self._warmups:
             task.cancel()
+        if self._replica is not None:
+            # First, while the controllers run: other replicas take the objects one part after the other.
+            await self._attempt(self._replica.leave(grace.left()))
         for group in (self._others, self._leaders):
             self._errors += await group.stop(grace)
         if not grace.is_over_early:
@@ -719,6 +841,8 @@ class Manager:
                 await asyncio.wait({last})
         if self._leases is not None:
             await self._attempt(self._side.run(self._leases.close))
+        if self._replica is not None:
+            await self._attempt(self._replica.close())
         await self._side.stop()
         for cluster in self._clusters:
             await self._attempt(cluster.close())
@@ -756,6 +880,7 @@ def new_manager(
     cache: CacheOptions | None = None,
     disable_cache_for: Collection[type[Any]] = (),
     leader_election: LeaderElection | None = None,
+    sharding: Sharding | None = None,
     metrics_bind_address: str | None = None,
     health_probe_bind_address: str | None = None,
     graceful_shutdown_timeout: float | None = 30.0,
@@ -780,6 +905,8 @@ def new_manager(
         cache: namespaces, selectors and transforms of the cache.
         disable_cache_for: classes that are always read live.
         leader_election: elect one leader with a Lease; with `flags` only if `--leader-elect` is set.
+        sharding: share the objects of controllers with `sharded=True` among all replicas, in place of leader election. With `flags` only
+            if `--leader-elect` is set; otherwise this process reconciles everything.
         metrics_bind_address: host:port of `/metrics`; empty or "0", the default, turns it off.
         health_probe_bind_address: host:port of `/healthz` and `/readyz`; empty or "0" turns it off.
         graceful_shutdown_timeout: seconds that running reconciles may take at a stop; 0: none, None: no limit.
@@ -799,6 +926,11 @@ def new_manager(
     """
     if config is None:
         raise ConfigError("new_manager needs a Config; get one with ctrl.get_config() or flags.get_config()")
+    if leader_election is not None and sharding is not None:
+        raise ConfigError(
+            "new_manager has leader_election and sharding. Remove leader_election: with sharding, one replica leads, too"
+        )
+    is_sharded = True
     resolved = config if isinstance(config, Config) else Config.from_configuration(config)
     if flags is not None:
         metrics_bind_address = flags.metrics_bind_address if metrics_bind_address is None else metrics_bind_address
@@ -806,6 +938,9 @@ def new_manager(
             health_probe_bind_address = flags.health_probe_bind_address
         debug_bind_address = flags.debug_bind_address if debug_bind_address is None else debug_bind_address
         leader_election = flags.election(leader_election)
+        is_sharded = flags.leader_elect
+        if sharding is not None and flags.leader_election_namespace:
+            sharding = dataclasses.replace(sharding, namespace=flags.leader_election_namespace)
         cache = flags.cache(cache)
         webhook = flags.webhook(webhook)
         secure_metrics = flags.secure_metrics(secure_metrics)
@@ -822,6 +957,8 @@ def new_manager(
         cluster,
         metrics=metrics,
         leader_election=leader_election,
+        sharding=sharding,
+        is_sharded=is_sharded,
         metrics_bind_address=metrics_bind_address or "",
         health_probe_bind_address=health_probe_bind_address or "",
         graceful_shutdown_timeout=graceful_shutdown_timeout,

@@ -18,6 +18,7 @@ from ctrlruntime.metrics.client import ClientMetrics
 from ctrlruntime.metrics.controller import ControllerMetrics
 from ctrlruntime.metrics.counters import Counters
 from ctrlruntime.metrics.histogram import Histogram
+from ctrlruntime.metrics.shards import ShardNumbers
 
 Sample: TypeAlias = tuple[Sequence[str], float]
 
@@ -59,6 +60,7 @@ class Collector(PrometheusCollector):
         yield from self._workqueues()
         yield from self._rest()
         yield from self._leaders()
+        yield from self._shards()
         yield from self._loop()
         yield from self._caches()
         yield from self._clients()
@@ -172,6 +174,17 @@ class Collector(PrometheusCollector):
             ("name",),
             (((leader.name,), leader.slow_paths) for leader in all_),
         )
+
+    def _shards(self) -> Iterable[Metric]:
+        all_ = [(shard.name, shard.read()) for shard in self._metrics.shards]
+        yield _gauge(
+            "ctrlruntime_shard_slots",
+            "Slots by their state in this process, with sharding",
+            ("name", "state"),
+            (((name, state), count) for name, numbers in all_ for state, count in numbers.slots.items()),
+        )
+        for family, name, text, number in _SHARD_NUMBERS:
+            yield family(f"ctrlruntime_shard_{name}", text, ("name",), [((each,), number(n)) for each, n in all_])
 
     def _loop(self) -> Iterable[Metric]:
         prefix, loop = "ctrlruntime_event_loop", self._metrics.loop
@@ -334,4 +347,20 @@ _CONTROLLER_NUMBERS: tuple[
     (_counter, "reconcile_timeouts_total", "Reconciles that exceeded their timeout", lambda c: c.timeouts),
     (_gauge, "max_concurrent_reconciles", "Workers of the controller", lambda c: c.max_concurrent_reconciles),
     (_gauge, "active_workers", "Workers that are reconciling", lambda c: c.active_workers),
+)
+
+_SHARD_NUMBERS: tuple[
+    tuple[Callable[[str, str, Sequence[str], Iterable[Sample]], Metric], str, str, Callable[[ShardNumbers], float]],
+    ...,
+] = (
+    (_gauge, "members", "Replicas that share the objects", lambda n: n.members),
+    (_gauge, "unowned_slots", "Slots that no replica owns", lambda n: n.unowned),
+    (_counter, "opened_total", "Slots that were opened in this process", lambda n: n.opened),
+    (
+        _counter,
+        "foreign_requests_total",
+        "Requests that were dropped because other replicas reconcile them",
+        lambda n: n.foreign_requests,
+    ),
+    (_counter, "request_failures_total", "Requests for Leases of replicas without a response", lambda n: n.failures),
 )

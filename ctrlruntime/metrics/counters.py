@@ -13,6 +13,7 @@ from ctrlruntime.metrics.leader import FenceMetrics, LeaderMetrics
 from ctrlruntime.metrics.loop import LoopMetrics
 from ctrlruntime.metrics.rest import RestMetrics
 from ctrlruntime.metrics.server import ServerMetrics
+from ctrlruntime.metrics.shards import ShardMetrics
 from ctrlruntime.metrics.workqueue import QueueMetrics
 
 
@@ -26,6 +27,7 @@ class Counters:
         self._controllers: dict[str, ControllerMetrics] = {}
         self._workqueues: dict[str, QueueMetrics] = {}
         self._leaders: dict[str, LeaderMetrics] = {}
+        self._shards: dict[str, ShardMetrics] = {}
         self._caches: dict[tuple[str, str], CacheMetrics] = {}
         self._clients: dict[str, ClientMetrics] = {}
         self._events: dict[tuple[str, str], EventMetrics] = {}
@@ -51,6 +53,10 @@ class Counters:
     def leader(self, name: str) -> LeaderMetrics:
         """Return the state of the leader election for the Lease `name`."""
         return self._leaders.get(name) or self._leaders.setdefault(name, LeaderMetrics(name))
+
+    def shard(self, name: str) -> ShardMetrics:
+        """Return the metrics of the ring `name`, with sharding."""
+        return self._shards.get(name) or self._shards.setdefault(name, ShardMetrics(name))
 
     def cache(self, kind: str, cluster: str = "") -> CacheMetrics:
         """Return the metrics of the cache of one kind (`Deployment.v1.apps`) in one cluster ("" is the manager's own)."""
@@ -83,6 +89,10 @@ class Counters:
     @property
     def leaders(self) -> list[LeaderMetrics]:
         return list(self._leaders.values())
+
+    @property
+    def shards(self) -> list[ShardMetrics]:
+        return list(self._shards.values())
 
     @property
     def servers(self) -> list[ServerMetrics]:

@@ -8,6 +8,8 @@ What always holds, whatever is slow, lost, frozen or partitioned (`tests/ownersh
 3. A view of the ring can be old, but it never goes back. So it does no harm, because of 2, and because each write of the ring names the
    version that it replaces.
 4. A write without a response may be stored later. Its slots stay closed until the ring has another version.
+5. A ring whose Lease did not exist before gives its first slots after one Lease duration in which all Leases named it: another client may
+   have deleted the Leases of members that still write. A ring that an elector or the last member gave back does not wait.
 
 `tick` returns the requests to send now, and `answered` takes their responses. At most one request of each type is open.
 """
@@ -159,6 +161,7 @@ class Machine:
         self._planned_at = -math.inf
         self._slots: list[Slot] = []
         self._ring_uid = ""
+        self._agreed: float | None = None  # for how long lists showed that all Leases name this ring
         self._stop_at: float | None = None
         self.is_done = False
 
@@ -170,9 +173,20 @@ class Machine:
         lease = None if self._view is None else self._view.ring
         return None if lease is None or lease.holder != RING else lease.ring
 
+    def members(self) -> tuple[MemberLease, ...]:
+        """Return the Leases of all members, as they were seen last."""
+        return () if self._view is None else self._view.members
+
+    def age(self, member: str) -> float:
+        """Return the seconds for which lists showed no renewal of a member's Lease."""
+        found = self._ages.get(member)
+        return 0.0 if found is None else found.seconds
+
     def deadline(self) -> float:
         """Return the time until which this member may write for its open slots."""
-        return self._renewed_at + self.timing.renew_deadline if self._lease is not None else -math.inf
+        if self._lease is None:
+            return -math.inf
+        return min(self._renewed_at + self.timing.renew_deadline, self._ring_alive_at + self.timing.ring_deadline)
 
     def slot(self, number: int) -> Slot:
         return self._slots[number] if number < len(self._slots) else Slot()
@@ -180,12 +194,7 @@ class Machine:
     def writable(self, number: int, grant: int, now: float) -> bool:
         """Return whether a write for a slot may start: the grant is open, and the Lease is valid."""
         slot = self.slot(number)
-        return (
-            slot.grant == grant
-            and slot.state in {SlotState.OPEN, SlotState.DRAINING}
-            and now < self.deadline()
-            and now < self._ring_alive_at + self.timing.ring_deadline
-        )
+        return slot.grant == grant and slot.state in {SlotState.OPEN, SlotState.DRAINING} and now < self.deadline()
 
     def changes(self) -> list[Change]:
         """Return the slot changes since the last call, in order."""
@@ -265,7 +274,16 @@ class Machine:
         """Return whether a member that stops has nothing any more, or has no time."""
         if self._stop_at is None or any(slot.state is not SlotState.FOREIGN for slot in self._slots):
             return False
-        return self._lease is None or not self._is_in_ring() or now >= self._stop_at + self.timing.stop_grace
+        if self._lease is None or now >= self._stop_at + self.timing.stop_grace:
+            return True
+        return not self._is_in_ring() and not self._gives_back()
+
+    def _gives_back(self) -> bool:
+        """Return whether this member leaves as the last one: then an elector or a new ring can have the Lease at once."""
+        if self._stop_at is None or self.ring is None or self.ring.members():
+            return False
+        assert self._view is not None
+        return not any(lease.holder and lease.identity != self.identity for lease in self._view.members)
 
     def _is_in_ring(self) -> bool:
         return self.ring is not None and self.identity in self.ring.members()
@@ -363,6 +381,10 @@ class Machine:
         ages = self._ages
         self._ages = {name: ages.get(name, _Age(version)).seen(version, passed) for name, version in seen.items()}
         self._see_ring(response.ring, stored_after=last_start, passed=passed)
+        if not all(lease.ring_uid == self._ring_uid for lease in response.members if lease.holder):
+            self._agreed = None
+        else:
+            self._agreed = 0.0 if self._agreed is None else self._agreed + passed
 
     def _see_ring(self, ring: RingLease | None, *, stored_after: float, passed: float) -> None:
         """Take what is known of the ring. A new version of it was stored after `stored_after`."""
@@ -375,6 +397,7 @@ class Machine:
         uid = ring.uid if ring is not None and ring.holder == RING else ""
         if uid != self._ring_uid:
             self._ring_uid = uid
+            self._agreed = None
             for number in range(len(self._slots)):
                 self._drop(number)
             self._next_renewal = -math.inf  # others wait until the Lease names the new ring
@@ -411,8 +434,13 @@ class Machine:
             return self._release_again()
         lease = self._view.ring
         if lease is None or self.ring is None or self._is_of_a_past_layout(live):
-            return self._new_ring(lease, live, now)
+            return None if self._stop_at is not None else self._new_ring(lease, live, now)
         ring = self.ring
+        if self._gives_back():
+            self._ring_write = lease.version, frozenset()
+            return PutRing(msgspec.structs.replace(lease, holder="", ring=None, renewal=lease.renewal + 1))
+        if ring.epoch == 0 and (self._agreed is None or self._agreed < self.timing.lease_duration):
+            return self._renewal(lease, ring, live, now)
         after = self._without_closed(ring)
         gone = self._gone(ring)
         if gone and self._is_due("evict", live, now):
@@ -437,8 +465,9 @@ class Machine:
         else:
             self._due_since.pop("assign", None)
             self._due_since.pop("balance", None)
-        if after != ring:
-            return self._write(lease, after)
+        return self._write(lease, after) if after != ring else self._renewal(lease, ring, live, now)
+
+    def _renewal(self, lease: RingLease, ring: Ring, live: Iterable[str], now: float) -> PutRing | None:
         if self._ring_seen.seconds >= self.timing.ring_renewal and self._is_due("renew", live, now):
             return self._write(lease, ring)
         return None
@@ -511,8 +540,11 @@ class Machine:
         if not self._is_due("ring", live, now):
             return None
         self._due_since.pop("ring", None)
-        weights = {identity: each.weight for identity, each in live.items() if each.layout == self.layout}
-        ring = planned(Ring.empty(self._new_slots, self.layout), weights)
+        ring = Ring.empty(self._new_slots, self.layout)
+        if lease is not None:
+            ring = planned(
+                ring, {identity: each.weight for identity, each in live.items() if each.layout == self.layout}
+            )
         known = RingLease(holder=RING, ring=ring) if lease is None else lease
         self._ring_write = known.version, frozenset()
         return PutRing(
@@ -561,7 +593,7 @@ class Machine:
                         self._set(number, SlotState.CLOSED)
                     else:
                         self._drop(number)
-                elif is_mine and slot.is_warm and now < self.deadline() and self._agree_on_ring():
+                elif is_mine and slot.is_warm and now < self.deadline():
                     self._grants += 1
                     slot.grant = self._grants
                     self._set(number, SlotState.CATCHING_UP)
@@ -595,10 +627,6 @@ class Machine:
             return False
         is_alone = not any(lease.state == "serving" for lease in self._live().values())
         return is_alone or now >= self._stop_at + self.timing.stop_grace / 2
-
-    def _agree_on_ring(self) -> bool:
-        """Return whether no live member can hold slots of another ring."""
-        return all(lease.ring_uid == self._ring_uid for lease in self._live().values())
 
     def _set(self, number: int, state: SlotState) -> None:
         slot = self._slots[number]

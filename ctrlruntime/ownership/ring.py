@@ -16,12 +16,8 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Final
 
 import msgspec
-
-SLOTS: Final = (64, 128, 256)
-"""The numbers of slots that a ring can have, besides the one of the leader."""
 
 
 class Ring(msgspec.Struct, frozen=True, kw_only=True):
@@ -35,7 +31,7 @@ class Ring(msgspec.Struct, frozen=True, kw_only=True):
     """The members that get the slots: each is the owner's successor, and warms its caches."""
 
     epoch: int = 0
-    """The number of transitions."""
+    """The number of transitions. A ring without any has never had an owner."""
 
     @classmethod
     def empty(cls, slots: int, layout: str) -> Ring:
@@ -120,7 +116,7 @@ def planned(ring: Ring, weights: Mapping[str, int], *, leaving: Collection[str] 
                 free += [*arriving, *staying][:surplus]
                 held[member] -= surplus
     for slot in sorted(free):
-        member = max(weights, key=lambda each: (wanted[each] - held[each], _is_next_to(slot, each, future), each))
+        member = max(weights, key=lambda each: (*_claim(wanted[each] - held[each], slot, each, future), each))
         if wanted[member] <= held[member] and future[slot] in weights:
             continue
         held[member] += 1
@@ -194,6 +190,11 @@ def _ends_first(slots: Sequence[int]) -> list[int]:
         else:
             runs.append([slot])
     return [slot for run in sorted(runs, key=len) for slot in reversed(run)]
+
+
+def _claim(lacking: int, slot: int, member: str, future: Sequence[str]) -> tuple[bool, bool, int]:
+    """Return the order in which members get a slot: one that lacks slots and has a neighbour of it, then the one that lacks the most."""
+    return lacking > 0, _is_next_to(slot, member, future), lacking
 
 
 def _is_next_to(slot: int, member: str, future: Sequence[str]) -> bool:

@@ -214,9 +214,11 @@ def _roles(package: Package, manager: Manager, role_name: str, namespaces: Seque
             definitions=each.definitions,
         )
     documents = roles(rules, role_name=role_name)
-    if package.election is not None:
+    is_sharded = manager.declarations.is_sharded
+    if package.election is not None or is_sharded:
         name = "leader-election-role" if role_name == ROLE_NAME else f"{role_name}-leader-election"
-        documents.append(election_role(name, package.election.namespace or ""))
+        namespace = "" if package.election is None else package.election.namespace or ""
+        documents.append(election_role(name, namespace, is_sharded=is_sharded))
     return documents
 
 

@@ -28,6 +28,7 @@ from ctrlruntime.scheme import Scheme
 if TYPE_CHECKING:
     from ctrlruntime.leaderelection import LeaderElection
     from ctrlruntime.manager.manager import Manager
+    from ctrlruntime.ownership.options import Sharding
     from ctrlruntime.webhook import SecretCertificates
 
 __all__ = ["Package", "Setup", "load", "make_importable", "with_source"]
@@ -37,7 +38,7 @@ Setup: TypeAlias = "Callable[[Manager], None]"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Package:
-    """The declarations of an operator's package. `setup` is None without one, `election` without leader election.
+    """The declarations of an operator's package. `setup` is None without one, `election` without leader election and sharding.
 
     `election` and `certificates` are values at the top level of a module, because a manager receives them where it is created.
     """
@@ -47,7 +48,7 @@ class Package:
     kinds: tuple[type[Object], ...]
     rules: tuple[RBACRule, ...]
     setup: Setup | None
-    election: LeaderElection | None
+    election: LeaderElection | Sharding | None
     certificates: tuple[SecretCertificates, ...] = ()
 
 
@@ -197,12 +198,15 @@ def _checked_setup(function: Callable[..., Any]) -> Setup:
     return cast("Setup", function)
 
 
-def _election(name: str, modules: tuple[ModuleType, ...]) -> LeaderElection | None:
-    if "ctrlruntime.leaderelection.options" not in sys.modules:
-        return None  # nobody can have made one
-    from ctrlruntime.leaderelection import LeaderElection
+def _election(name: str, modules: tuple[ModuleType, ...]) -> LeaderElection | Sharding | None:
+    from ctrlruntime.ownership.options import Sharding
 
-    values = [value for module in modules for value in vars(module).values() if isinstance(value, LeaderElection)]
+    options: tuple[type[Any], ...] = (Sharding,)
+    if "ctrlruntime.leaderelection.options" in sys.modules:  # else nothing can have made one
+        from ctrlruntime.leaderelection import LeaderElection
+
+        options = (Sharding, LeaderElection)
+    values = [value for module in modules for value in vars(module).values() if isinstance(value, options)]
     different = {value.id: value for value in values}
     if len(different) > 1:
         raise GenerateError(

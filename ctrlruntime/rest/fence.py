@@ -2,7 +2,7 @@
 
 The actor is the only context variable of this package. A controller sets it for a reconcile, and all its calls inherit it, so that a write
 knows for whom it is sent. The fence is checked before every mutating request: a write that needs leadership must not start after another
-process may hold the Lease.
+process may hold the Lease. If replicas share the keys, a reconcile has a grant in place of leadership.
 """
 
 from __future__ import annotations
@@ -27,10 +27,54 @@ def lease_clock() -> float:
     return time.clock_gettime(time.CLOCK_BOOTTIME) if hasattr(time, "CLOCK_BOOTTIME") else time.monotonic()
 
 
+class Grant:
+    """The right to write for a share of the keys, from its opening to `close`. Use it on one event loop; `deadline` is safe in any thread.
+
+    deadline: returns the time on the clock of the fence until which the grant is certainly valid, or None.
+    """
+
+    def __init__(self, deadline: Callable[[], float | None]) -> None:
+        self._deadline = deadline
+        self._is_closed = False
+        self._writes = 0
+        self._settled = asyncio.Event()
+        self._settled.set()
+
+    def deadline(self) -> float | None:
+        """Return the time until which a write may be open, or None if no write may start."""
+        return None if self._is_closed else self._deadline()
+
+    def close(self) -> None:
+        """Let no more writes start."""
+        self._is_closed = True
+
+    def reopen(self) -> None:
+        """Let writes start again."""
+        self._is_closed = False
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether no write is open."""
+        return not self._writes
+
+    async def settled(self) -> None:
+        """Wait until no write is open: each has a response, or cannot be stored any more."""
+        await self._settled.wait()
+
+    def begin(self) -> None:
+        self._writes += 1
+        self._settled.clear()
+
+    def end(self) -> None:
+        self._writes -= 1
+        if not self._writes:
+            self._settled.set()
+
+
 class Actor(msgspec.Struct, frozen=True):
     """The actor of a call: the controller, the request, the reconcile ID, and what triggered the reconcile.
 
-    `fenced`: only while leader.
+    `fenced`: only while leader. `grant`: only while it is valid, in place of leadership.
     """
 
     controller: str
@@ -38,6 +82,7 @@ class Actor(msgspec.Struct, frozen=True):
     reconcile_id: str = ""
     fenced: bool = True
     triggers: tuple[object, ...] = ()
+    grant: Grant | None = None
 
 
 _actor: ContextVar[Actor | None] = ContextVar("ctrlruntime_actor", default=None)
@@ -99,21 +144,26 @@ class Fence:
             actor = _actor.get()
             self._refused(actor.controller if actor else "")
             who = f"controller {actor.controller}" if actor else "a caller outside controllers"
-            raise FencedError(f"write by {who} rejected: this process does not hold the lease")
+            what = "hold the lease" if actor is None or actor.grant is None else f"own {actor.request} any more"
+            raise FencedError(f"write by {who} rejected: this process does not {what}")
         return left
 
     def _left(self) -> float | None:
-        if self._deadline is None:
-            return None
         actor = _actor.get()
-        if actor is not None and not actor.fenced:
+        if actor is not None and actor.grant is not None:
+            until = actor.grant.deadline()
+        elif self._deadline is None or (actor is not None and not actor.fenced):
             return None
-        until = self._deadline()
+        else:
+            until = self._deadline()
         return -1.0 if until is None else until - self._clock()
 
     @contextlib.asynccontextmanager
-    async def enforced(self, request: str) -> AsyncGenerator[None, None]:
-        """Abort the block when leadership ends; a renewed Lease extends it.
+    async def enforced(self, request: str, *, stored_until: float = 0.0) -> AsyncGenerator[None, None]:
+        """Abort the block when leadership or the grant ends; a renewed Lease extends it.
+
+        stored_until: the time on the event loop until which a write without a response may be stored. So long it counts as open for the
+        grant.
 
         Raises: FencedError if it must not start, RequestTimeoutError with `request` if it is aborted.
         """
@@ -130,11 +180,20 @@ class Fence:
 
         left = self.time_left()
         scope = asyncio.timeout(None)
+        actor = _actor.get()
+        grant = None if actor is None else actor.grant
+        is_known = False
+        if grant is not None:
+            grant.begin()
         try:
             async with scope:
                 timer = None if left is None else loop.call_later(left, check)
                 try:
                     yield
+                    is_known = True
+                except FencedError:
+                    is_known = True  # it was not sent
+                    raise
                 finally:
                     if timer is not None:
                         timer.cancel()
@@ -144,3 +203,8 @@ class Fence:
             raise RequestTimeoutError(
                 f"{request}: aborted, because this process no longer holds the lease. The write may or may not have been done"
             ) from error
+        finally:
+            if grant is not None and (is_known or stored_until <= loop.time()):
+                grant.end()
+            elif grant is not None:
+                loop.call_at(stored_until, grant.end)

@@ -47,6 +47,10 @@ RETRY_JITTER = 0.2
 
 MAX_WARNINGS = 1000
 
+STORED_LATE = 5.0
+"""Seconds after the time limit of a write without a response; after that the API server does not store it any more."""
+
+
 Params: TypeAlias = Sequence[tuple[str, str]]
 WaitReason: TypeAlias = Literal["connection", "rate"]
 """Why a request waited before it was sent: `max_connections`, or the limit `qps`."""
@@ -225,7 +229,7 @@ class Transport:
                 headers = await self._headers(accept)
                 if body is not None:
                     headers["Content-Type"] = content_type
-                response = await self._once(method, path, params, body, headers)
+                response = await self._once(method, path, params, body, headers, deadline)
             if turn.waited:
                 self._counter.waited(turn.waited, "connection", self._address.authority)
             if response.status < 300:
@@ -256,13 +260,19 @@ class Transport:
             await self._sleep(wait)
 
     async def _once(
-        self, method: str, path: str, params: Params, body: bytes | None, headers: Mapping[str, str]
+        self,
+        method: str,
+        path: str,
+        params: Params,
+        body: bytes | None,
+        headers: Mapping[str, str],
+        deadline: float,
     ) -> Response:
         """Send one attempt and read its answer, whatever the status."""
         try:
             with translating(method, path):
                 if method in MUTATING and self.fence.time_left() is not None:
-                    async with self.fence.enforced(f"{method} {path}"):
+                    async with self.fence.enforced(f"{method} {path}", stored_until=deadline + STORED_LATE):
                         response = await self._exchange(method, path, params, body, headers)
                 else:
                     response = await self._exchange(method, path, params, body, headers)

@@ -85,6 +85,7 @@ class Listener:
         self._callers: dict[Connection, _Caller] = {}
         self._by_protocol: dict[asyncio.Protocol, _Caller] = {}
         self._server: asyncio.Server | None = None
+        self._listening: socket.socket | None = None
         self._sweeper: asyncio.Task[None] | None = None
         self._changed = asyncio.Event()
         self._is_stopping = False
@@ -112,6 +113,7 @@ class Listener:
         # asyncio accepts as many connections at a time as the backlog has: a thousand would stop the loop for long.
         self._server = await loop.create_server(lambda: _Door(made), sock=listening, backlog=_ACCEPTED)
         listening.listen(_BACKLOG)
+        self._listening = listening
         self._sweeper = asyncio.ensure_future(self._sweep())
 
     async def stop(self, timeout: float) -> None:
@@ -121,8 +123,14 @@ class Listener:
         """
         if self._server is None:
             return
-        self._server.close()
         self._is_stopping = True
+        # A connection that was accepted in this turn of the loop gets its transport in the next one. If the server is closed before that,
+        # asyncio forgets the connection, and the caller waits until the garbage collector closes it.
+        if self._listening is not None:
+            asyncio.get_running_loop().remove_reader(self._listening)
+            self._listening = None
+        await asyncio.sleep(0)
+        self._server.close()
         for caller in list(self._callers.values()):
             caller.close_if_idle()
         await self._until(lambda: not any(caller.is_busy for caller in self._callers.values()), timeout)

@@ -161,6 +161,7 @@ class PriorityQueue(Generic[R]):
 
     Args:
         aging: seconds after which a ready key is overdue (see the module). None: low priorities may starve.
+        admit: returns whether a key may be added. Others are dropped.
         clock: measures all delays in seconds. After you change a test clock, call `tick` to wake callers of `get`.
 
     Raises: ValueError for a negative aging.
@@ -173,6 +174,7 @@ class PriorityQueue(Generic[R]):
         rate_limiter: RateLimiter[R] | None = None,
         metrics: QueueMetrics | None = None,
         aging: float | None = 10.0,
+        admit: Callable[[R], bool] | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         if aging is not None and aging < 0:
@@ -182,6 +184,7 @@ class PriorityQueue(Generic[R]):
         self._observe_latency = self._metrics.latency.observe
         self._observe_work = self._metrics.work.observe
         self._aging = aging
+        self._admit = admit
         self._clock = clock
         self._entries: dict[R, _Entry[R]] = {}
         self._in_work: set[_Entry[R]] = set()
@@ -246,7 +249,7 @@ class PriorityQueue(Generic[R]):
         A key in the queue keeps one entry, with the higher priority and the earlier time, and the triggers of both. Does nothing after
         `shut_down`.
         """
-        if self._is_shut_down:
+        if self._is_shut_down or (self._admit is not None and not self._admit(key)):
             return
         if rate_limited:
             delay = self._limiter.when(key)
@@ -456,6 +459,33 @@ class PriorityQueue(Generic[R]):
                 self._place(entry, level)
         if self._idlers:
             self._tell_idlers()
+
+    def remove(self, matches: Callable[[R], bool]) -> list[R]:
+        """Remove keys that are ready or wait, and forget their failures.
+
+        Keys in work end, and are not handed out again. Return the removed keys.
+        """
+        removed: list[R] = []
+        for entry in list(self._entries.values()):
+            if not entry.is_pending or not matches(entry.key):
+                continue
+            removed.append(entry.key)
+            entry.is_pending = False  # so its place among the waiting ones is stale
+            if entry.sequence:
+                level = self._levels[entry.priority]
+                level.ready -= 1
+                self._ready -= 1
+                if entry.standing is not None:
+                    entry.standing = None
+                    self._available -= 1
+                    level.sweep()
+            else:
+                self._waiting_count -= 1
+            self._limiter.forget(entry.key)
+            if not entry.is_locked:
+                del self._entries[entry.key]
+        self._tell_idlers()
+        return removed
 
     def forget(self, key: R) -> None:
         """Reset the failures of the key.

@@ -84,9 +84,11 @@ def other_cluster(name: str, sample: str, flags: ctrl.Flags, *, is_embedded: boo
 
 async def create(config: ctrl.Config, sample: str) -> None:
     cluster = ctrl.Cluster(config)
-    for document in read_documents(sample, "the sample"):
-        await cluster.unfenced_client().create(ctrl.Unstructured.from_dict(document))
-    await cluster.close()
+    try:
+        for document in read_documents(sample, "the sample"):
+            await cluster.unfenced_client().create(ctrl.Unstructured.from_dict(document))
+    finally:
+        await cluster.close()
 
 
 def title(docstring: str | None) -> str:

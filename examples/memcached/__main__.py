@@ -7,6 +7,7 @@ until Ctrl-C. With a cluster it installs the CRD only with --install.
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 from pathlib import Path
 
 import ctrlruntime as ctrl
@@ -22,18 +23,24 @@ def main() -> None:
         prog="python -m examples.memcached", description=__doc__.partition("\n")[0] if __doc__ else None
     )
     demo.add_flags(parser)
+    parser.add_argument(
+        "--sharding", action="store_true", help="share the objects with other replicas that run with this flag"
+    )
+    parser.add_argument("--shard-slots", type=int, default=256, metavar="N", help="parts to divide: 64, 128 or 256")
     flags = ctrl.parse_flags(parser=parser, log_options=ctrl.log.Options(devel=True, log_level="info"))
     with demo.cluster(
         flags, crds=CONFIG / "crd" / "bases", samples=CONFIG / "samples", shows="memcacheds,deployments,pods"
     ) as cluster:
+        sharded = flags.args.sharding
         mgr = ctrl.new_manager(
             cluster.config,
             scheme=ctrl.Scheme(Memcached),
-            flags=flags,
-            leader_election=ELECTION,
+            flags=replace(flags, leader_elect=True) if sharded else flags,
+            leader_election=None if sharded else ELECTION,
+            sharding=ctrl.Sharding(ELECTION.id, slots=flags.args.shard_slots) if sharded else None,
         )
         cluster.prepare(mgr)
-        setup(mgr)
+        setup(mgr, sharded=sharded)
         ctrl.run(mgr)
 
 

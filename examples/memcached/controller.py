@@ -17,9 +17,9 @@ ELECTION = ctrl.LeaderElection("memcached.cache.example.com")
 PodMetadata = ctrl.PartialObjectMetadata.of(core.Pod)
 
 
-def setup(mgr: ctrl.Manager) -> None:
+def setup(mgr: ctrl.Manager, *, sharded: bool = False) -> None:
     """Add the controller to a manager. `ctrl manifests` calls this too."""
-    MemcachedReconciler(mgr.client).setup_with_manager(mgr)
+    MemcachedReconciler(mgr.client).setup_with_manager(mgr, sharded=sharded)
 
 
 @ctrl.rbac(groups="apps", resources="deployments", verbs="create;update")
@@ -30,14 +30,14 @@ class MemcachedReconciler:
         self.client = client
         self.log = ctrl.get_logger("memcached")
 
-    def setup_with_manager(self, mgr: ctrl.Manager) -> None:
+    def setup_with_manager(self, mgr: ctrl.Manager, *, sharded: bool = False) -> None:
         (
             ctrl.new_controller_managed_by(mgr)
             .for_(Memcached)
             .owns(apps.Deployment)
             .watches_metadata(core.Pod, enqueue_requests_from_map_func(memcached_of))
             .with_event_filter(ResourceVersionChangedPredicate())
-            .with_options(max_concurrent_reconciles=2)
+            .with_options(max_concurrent_reconciles=2, sharded=sharded)
             .complete(self)
         )
 

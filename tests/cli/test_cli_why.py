@@ -20,7 +20,11 @@ from servers import free_port
 from shop_project import shop
 
 from ctrlruntime.cli import ctrl
+from ctrlruntime.errors import NotFound
 from ctrlruntime.explain import facts
+from ctrlruntime.ownership.state import SlotOwner
+from ctrlruntime.project.deployment import debugging
+from ctrlruntime.project.deployment.portforward import Page
 from ctrlruntime.project.running import DEBUG_ADDRESS
 
 __all__ = ["shop"]
@@ -379,3 +383,42 @@ def test_without_one_pod_to_choose_the_reason_and_an_alternative_are_told(run, s
     assert done.exit_code == 1
     assert what.format(deployment=shop.deployment, pods=", ".join(pods_of(shop, server))) in done.stderr
     assert done.stderr.endswith(alternative(shop, instead).removeprefix(", or "))
+
+
+# --- replicas that share the objects ----------------------------------------------------------------------------------
+
+
+def owned_by(owner: str, *, is_here: bool) -> bytes:
+    shard = SlotOwner(slot=3, of=64, owner=owner, member=f"shop-{owner}", following="", is_here=is_here, state="open")
+    answer = msgspec.structs.replace(ANSWER.answers[0], shard=shard)
+    return msgspec.json.encode(msgspec.structs.replace(ANSWER, answers=[answer]))
+
+
+def test_replica_that_has_the_object_is_the_one_that_answers(run, shop, monkeypatch):
+    async def debug_page(cluster, deployment, target, *, timeout, pod_name="", tell):
+        tell(pod_name or "first")
+        return Page(200, owned_by("second", is_here=pod_name == "second"))
+
+    monkeypatch.setattr(debugging, "debug_page", debug_page)
+    shop.write()
+
+    done = run("why", "Web", "ns/a")
+
+    assert done.stderr == "operator: Pod first\noperator: Pod second\n"
+    assert "  replica          second (this one), slot 3 of 64" in done.stdout
+
+
+def test_replica_that_is_no_pod_is_named(run, shop, monkeypatch):
+    async def debug_page(cluster, deployment, target, *, timeout, pod_name="", tell):
+        if pod_name:
+            raise NotFound("pods not found")
+        tell("first")
+        return Page(200, owned_by("laptop", is_here=False))
+
+    monkeypatch.setattr(debugging, "debug_page", debug_page)
+    shop.write()
+
+    done = run("why", "Web", "ns/a")
+
+    assert done.exit_code == 0
+    assert "  replica          laptop, slot 3 of 64" in done.stdout

@@ -85,6 +85,25 @@ def test_a_member_that_stops_leaves_no_lease():
     history.check_shares()
 
 
+def test_the_last_member_that_stops_gives_the_ring_back():
+    history = without_faults(processes=3)
+    history._run_until(60)
+    for process in history.processes:
+        process.machine.stop(process.clock())
+    history._run_until(100)
+
+    assert all(process.machine.is_done for process in history.processes)
+    assert not history.server.members
+    assert history.server.ring is not None
+    assert history.server.ring.holder == ""
+
+    history.start()
+    started = history.now
+    while not all(history.writers(slot) for slot in range(SLOTS + 1)):
+        history._run_until(history.now + 0.1)
+        assert history.now < started + 8  # it does not wait a Lease duration, as for the first ring
+
+
 # The model finds what would be wrong: each of these changes breaks an invariant within a few histories.
 
 

@@ -92,6 +92,14 @@ def test_choose_pod_with_several_leaders_names_pods_and_leases():
         chosen([pod("shop-a"), pod("shop-b")], leases)
 
 
+def test_choose_pod_of_replicas_that_share_the_objects_takes_the_first():
+    members = [lease(f"shop-{name}", f"shop-{name}_shop-{name}") for name in "ba"]
+    for each in members:
+        each.metadata.labels["ctrlruntime.dev/ring"] = "shop"
+
+    assert chosen([pod("shop-a"), pod("shop-b")], [lease("shop", "ring"), *members]) == "shop-a"
+
+
 def test_choose_pod_with_several_ready_pods_and_no_leader_names_them():
     with pytest.raises(SeveralPodsError, match=r"several ready Pods \(a, b\), and none of them holds a Lease"):
         chosen([pod("b"), pod("a"), pod("c", ready=False)], [])

@@ -177,6 +177,20 @@ def test_an_election_has_a_role_of_its_own(package):
     assert named["metadata"]["name"] == "game-leader-election"
 
 
+@pytest.mark.parametrize(
+    ("options", "namespace"),
+    [("", {}), ("SHARDING = ctrl.Sharding('game.example.com', namespace='zoo')", {"namespace": "zoo"})],
+)
+def test_a_sharded_controller_needs_the_leases_of_all_replicas(package, options, namespace):
+    builder = "ctrl.new_controller_managed_by(mgr).for_(Game).with_options(sharded=True).complete(reconcile)"
+    code = setup(builder) + (f"    {options}\n" if options else "")
+
+    found = manifests(load(package(api=API, controller=code))).roles[-1]
+
+    assert (found["kind"], found["metadata"]) == ("Role", {"name": "leader-election-role", **namespace})
+    assert granted(found)["coordination.k8s.io/leases"] == "create delete get list update"
+
+
 def test_a_certificate_in_a_secret_has_permissions_of_its_own(package):
     options = """
     import ctrlruntime as ctrl

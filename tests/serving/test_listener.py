@@ -57,13 +57,13 @@ class Served:
         return web.Response(text=f"{len(body)} bytes")
 
     @contextlib.asynccontextmanager
-    async def running(self) -> AsyncIterator[Served]:
+    async def running(self, listening: socket.socket | None = None) -> AsyncIterator[Served]:
         runner = web.ServerRunner(
             web.Server(lambda request: self.listener.answer(request, self.handle)), shutdown_timeout=0.1
         )
         await runner.setup()
         assert runner.server is not None
-        listening = socket.create_server(("127.0.0.1", 0))
+        listening = listening or socket.create_server(("127.0.0.1", 0))
         for buffer in (socket.SO_SNDBUF, socket.SO_RCVBUF):
             listening.setsockopt(socket.SOL_SOCKET, buffer, 4096)
         self.port = listening.getsockname()[1]
@@ -412,6 +412,28 @@ async def test_a_stop_ends_idle_connections_and_finishes_requests():
         assert b"connection: close" in answer.lower()
         await stopping
         assert await busy.is_closed()
+
+
+class StopsAtAccept(socket.socket):
+    """A listening socket. Its server is stopped right after it accepted a connection."""
+
+    stop: Callable[[], object]
+
+    def accept(self) -> tuple[socket.socket, object]:
+        self.stop()
+        return super().accept()
+
+
+async def test_a_stop_closes_a_connection_that_was_just_accepted():
+    listening = StopsAtAccept(fileno=socket.create_server(("127.0.0.1", 0)).detach())
+    served = Served()
+    async with served.running(listening):
+        stops = []
+        listening.stop = lambda: stops.append(asyncio.ensure_future(served.listener.stop(0.1)))
+        caller = await served.connect()
+
+        assert await caller.is_closed()
+        await stops[0]
 
 
 async def test_a_handler_of_a_page_that_takes_too_long_is_ended_with_504():

@@ -576,3 +576,41 @@ def test_metrics_see_depth_by_priority_and_work_under_way(clock):
     state = numbers.state()
     assert dict(state.ready) == {0: 3, -100: 1, 7: 0}
     assert state.in_work == (5.0,)
+
+
+# --- keys of others ------------------------------------------------------------------------------------------------
+
+
+def test_a_key_that_is_not_admitted_is_dropped(clock):
+    queue = PriorityQueue(admit=lambda key: key != "foreign", clock=clock)
+    queue.add("own")
+    queue.add("foreign")
+    queue.add("foreign", after=1.0)
+    clock.now += 2
+
+    assert take_all(queue) == ["own"]
+
+
+def test_removed_keys_are_not_handed_out_and_their_failures_are_forgotten(queue, clock):
+    queue.add("ready")
+    queue.add("failed", rate_limited=True)
+    queue.add("working")
+    queue.add("stays")
+    clock.now += 1
+    assert take(queue) == "ready"
+    queue.add("ready")
+
+    assert set(queue.remove({"ready", "failed", "working"}.__contains__)) == {"ready", "failed", "working"}
+    assert queue.num_requeues("failed") == 0
+    queue.done("ready")
+    assert take_all(queue) == ["stays"]
+
+
+async def test_removing_the_last_key_ends_a_wait_for_idle(queue):
+    queue.add("a")
+    waiting = asyncio.ensure_future(queue.wait_idle())
+    await asyncio.sleep(0)
+    assert not waiting.done()
+
+    queue.remove(lambda _key: True)
+    await waiting

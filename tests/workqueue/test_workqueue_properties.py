@@ -94,6 +94,14 @@ class QueueMachine(RuleBasedStateMachine):
         self.queue.done(key)
         self.in_work.remove(key)
 
+    @rule(keys=st.sets(KEYS))
+    def remove(self, keys: set[str]) -> None:
+        self._promote()
+        removed = self.queue.remove(keys.__contains__)
+        assert sorted(removed) == sorted(keys & self.pending.keys())
+        for key in keys:
+            self.pending.pop(key, None)
+
     @invariant()
     def length_counts_ready_keys(self) -> None:
         ready = sum(p.turn is not None or p.due <= self.now for p in self.pending.values())

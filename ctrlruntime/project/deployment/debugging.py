@@ -37,15 +37,19 @@ async def debug_page(
     target: str,
     *,
     timeout: float,
+    pod_name: str = "",
     tell: Callable[[NamespacedName], None] = lambda _pod: None,
 ) -> Page:
-    """Return a debug page of the Pod of a rendered Deployment that reconciles.
+    """Return a debug page of the Pod of a rendered Deployment that reconciles, or of its Pod `pod_name`.
 
     `timeout`: seconds for the page. `tell` is called with the Pod before the page is requested. Raises: DebugPageError.
     """
     named, port = Named.of(deployment), _rendered_port(deployment)
     with _advising(named.namespace, f"deployment/{named.name}", port):
-        pod = await find_pod(cluster, named.key)
+        if pod_name:
+            pod = await cluster.api_reader.get(core.Pod, NamespacedName(named.namespace, pod_name))
+        else:
+            pod = await find_pod(cluster, named.key)
     key = NamespacedName(pod.metadata.namespace, pod.metadata.name)
     port = debug_port(key, pod.spec)
     tell(key)

@@ -14,6 +14,7 @@ from ctrlruntime.api.coordination.v1 import Lease
 from ctrlruntime.api.metadata import NamespacedName
 from ctrlruntime.cluster import Cluster
 from ctrlruntime.errors import CtrlError, Forbidden, NotFound
+from ctrlruntime.ownership.leases import LABEL as RING_LABEL
 from ctrlruntime.project.deployment.objects import MANAGER
 
 __all__ = [
@@ -75,7 +76,7 @@ def _lease_namespace(pod: core.Pod) -> str:
 
 
 def choose_pod(deployment: NamespacedName, pods: Sequence[core.Pod], leases: Sequence[Lease] | None) -> core.Pod:
-    """Return the Pod that reconciles: the leader if there is one, else the only ready Pod.
+    """Return the Pod that reconciles: the leader if there is one, else the only ready Pod. With sharding, all reconcile: return the first.
 
     A leader is chosen even if it is not ready, because a blocked event loop is a reason not to be. `leases` is None if they cannot be read.
     Raises: PodChoiceError.
@@ -83,6 +84,8 @@ def choose_pod(deployment: NamespacedName, pods: Sequence[core.Pod], leases: Seq
     held = {pod.metadata.name: names for pod in pods if (names := _held_by(pod, leases or ()))}
     leaders = [pod for pod in pods if pod.metadata.name in held]
     if len(leaders) == 1:
+        return leaders[0]
+    if leaders and all(_shares(pod, leases or ()) for pod in leaders):
         return leaders[0]
     if leaders:
         texts = "; ".join(f"{name} holds {', '.join(held[name])}" for name in sorted(held))
@@ -104,6 +107,12 @@ def choose_pod(deployment: NamespacedName, pods: Sequence[core.Pod], leases: Seq
         f"Deployment {deployment} has several ready Pods ({shown}), and none of them holds a Lease. With --leader-elect, try again after "
         "the election"
     )
+
+
+def _shares(pod: core.Pod, leases: Iterable[Lease]) -> bool:
+    """Return whether a Pod shares the objects with others: each replica then has a Lease."""
+    held = set(_held_by(pod, leases))
+    return any(RING_LABEL in lease.metadata.labels for lease in leases if lease.metadata.name in held)
 
 
 def _held_by(pod: core.Pod, leases: Iterable[Lease]) -> list[str]:

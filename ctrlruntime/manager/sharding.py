@@ -1,0 +1,202 @@
+"""The part of a manager that shares its controllers' objects with other replicas: a member of the ring, on the second loop."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import os
+import secrets
+import socket
+from collections.abc import Callable, Coroutine, Sequence
+from typing import Any, Final
+
+from ctrlruntime.api.metadata import NamespacedName
+from ctrlruntime.errors import ConfigError
+from ctrlruntime.healthz import UnhealthyError
+from ctrlruntime.leaderelection.connection import LeaseConnection
+from ctrlruntime.leaderelection.lease import namespace_of_pod
+from ctrlruntime.manager.sideloop import SideLoop
+from ctrlruntime.metrics.shards import ShardNumbers
+from ctrlruntime.ownership.leases import Leases
+from ctrlruntime.ownership.machine import Change, Machine
+from ctrlruntime.ownership.member import Member
+from ctrlruntime.ownership.options import ShardBy, Sharding, ShardKey
+from ctrlruntime.ownership.shards import ControllerShard, Shards, key_of
+from ctrlruntime.ownership.state import RingState, SlotOwner
+from ctrlruntime.rest.fence import lease_clock
+from ctrlruntime.rest.transport import Transport
+from ctrlruntime.scheme import Scheme
+
+FIRST_SHARE: Final = 60.0
+"""Seconds that a replica waits for its first share before it counts as ready: replicas of another layout may have all slots."""
+
+_IDENTITY_BYTES: Final = 4
+
+
+class Replica:
+    """One of several replicas: this process.
+
+    Its callbacks are those of `Shards`.
+    """
+
+    def __init__(
+        self,
+        options: Sharding,
+        *,
+        catch_up: Callable[[], None],
+        lead: Callable[[], None],
+        stop_leading: Callable[[], Coroutine[Any, Any, None]],
+        lost: Callable[[], None],
+    ) -> None:
+        self.options = options
+        self.shards = Shards(
+            options.slots,
+            self,
+            drain_timeout=options.drain_timeout,
+            catch_up=catch_up,
+            lead=lead,
+            stop_leading=stop_leading,
+            lost=lost,
+        )
+        self._rules: list[str] = []
+        self._side: SideLoop | None = None
+        self._main: asyncio.AbstractEventLoop | None = None
+        self._connection: LeaseConnection | None = None
+        self._member: Member | None = None
+        self._task: asyncio.Task[None] | None = None
+        self._joined_at = 0.0
+
+    def new_shard(self, controller: str, by: ShardBy, group: str, kind: str) -> ControllerShard[Any]:
+        """Return the share of a controller.
+
+        Raises: ConfigError for an unknown rule, RuntimeError after the start.
+        """
+        if self._member is not None:
+            raise RuntimeError(f"controller {controller} is sharded, so it must be added before the manager starts")
+        if not isinstance(by, ShardKey) and by not in {"name", "namespace"}:
+            raise ConfigError(
+                f"controller {controller}: shard_by is {by!r}; give 'name', 'namespace' or a ctrl.ShardKey"
+            )
+        self._rules.append(f"{controller}:{by.name if isinstance(by, ShardKey) else by}")
+        return self.shards.new_shard(key_of(by, group, kind))
+
+    @property
+    def layout(self) -> str:
+        """The number of slots, and how the objects of each controller are divided."""
+        text = ",".join(sorted(self._rules))
+        return f"{self.options.slots}-{hashlib.blake2b(text.encode(), digest_size=5).hexdigest()}"
+
+    def start(
+        self,
+        side: SideLoop,
+        transport: Transport,
+        scheme: Scheme,
+        *,
+        stop_grace: float,
+        blocked_reason: Callable[[], str],
+    ) -> asyncio.Task[None]:
+        """Join the ring. The task ends when this replica has left it."""
+        options = self.options
+        namespace = options.namespace or namespace_of_pod("sharding", "Sharding(namespace=…)")
+        self._side, self._main = side, asyncio.get_running_loop()
+        self._connection = LeaseConnection(transport, scheme=scheme)
+        leases = Leases(
+            self._connection.client,
+            NamespacedName(namespace, options.id),
+            pod=options.identity or os.environ.get("POD_NAME", "") or socket.gethostname(),
+            labels=options.labels,
+            lease_duration=options.lease_duration,
+        )
+        machine = Machine(
+            lambda: f"{options.id}-{secrets.token_hex(_IDENTITY_BYTES)}",
+            layout=self.layout,
+            slots=options.slots,
+            now=lease_clock(),
+            weight=options.weight,
+            timing=options.timing(stop_grace),
+        )
+        member = self._member = Member(
+            machine,
+            leases.send,
+            pod_of=leases.pod_of,
+            on_changes=self._on_changes,
+            blocked_reason=blocked_reason,
+        )
+        self._joined_at = lease_clock()
+        self._task = asyncio.ensure_future(side.run(member.run))
+        return self._task
+
+    def _on_changes(self, changes: Sequence[Change]) -> None:
+        assert self._main is not None
+        self._main.call_soon_threadsafe(self.shards.changed, changes)
+
+    async def leave(self, within: float | None) -> None:
+        """Give all slots away and leave the ring, at most for so many seconds. What is left then runs out by itself."""
+        if self._task is None or self._member is None:
+            return
+        self._on_side(self._member.stop)
+        if (await asyncio.wait({self._task}, timeout=within))[1]:
+            self._task.cancel()
+            await asyncio.wait({self._task})
+        await self.shards.close()
+
+    async def close(self) -> None:
+        """Close the connections."""
+        if self._connection is not None and self._side is not None:
+            await self._side.run(self._connection.close)
+
+    # --- what `Shards` calls ---------------------------------------------------------------------------------------
+
+    def warmed(self, slots: Sequence[int]) -> None:
+        assert self._member is not None
+        self._on_side(self._member.warmed, slots)
+
+    def caught_up(self, slots: Sequence[tuple[int, int]]) -> None:
+        assert self._member is not None
+        self._on_side(self._member.caught_up, slots)
+
+    def drained(self, slots: Sequence[tuple[int, int]]) -> None:
+        assert self._member is not None
+        self._on_side(self._member.drained, slots)
+
+    def deadline(self, slot: int, grant: int) -> float | None:
+        assert self._member is not None
+        machine = self._member.machine
+        return machine.deadline() if machine.writable(slot, grant, lease_clock()) else None
+
+    def owner(self, slot: int) -> SlotOwner:
+        if self._member is None:
+            return SlotOwner(slot=slot, of=0, owner="", member="", following="", is_here=False, state="foreign")
+        return self._member.owner(slot)
+
+    # --- what people ask -------------------------------------------------------------------------------------------
+
+    def state(self) -> RingState | None:
+        """Return the ring, or None before the start."""
+        return None if self._member is None else self._member.state()
+
+    def numbers(self) -> ShardNumbers:
+        """Return the numbers of the metrics. Safe in any thread."""
+        ring = self.state()
+        return ShardNumbers(
+            members=0 if ring is None else sum(each.state != "expired" for each in ring.replicas),
+            unowned=0 if ring is None else ring.unowned,
+            slots=self.shards.counts(),
+            opened=self.shards.opened,
+            foreign_requests=self.shards.foreign_requests,
+            failures=0 if self._member is None else self._member.failures,
+        )
+
+    def check(self) -> None:
+        """Raise UnhealthyError if this replica cannot work, or still waits for its first share. Safe in any thread."""
+        if self._member is None:
+            raise UnhealthyError("this replica has not joined the ring")
+        if trouble := self._member.trouble():
+            raise UnhealthyError(trouble)
+        if not self.shards.has_opened and lease_clock() < self._joined_at + FIRST_SHARE:
+            raise UnhealthyError("this replica waits for its first share of the objects")
+
+    def _on_side(self, call: Callable[..., None], *arguments: object) -> None:
+        assert self._side is not None
+        if self._side.is_running:
+            self._side.loop.call_soon_threadsafe(call, *arguments)

@@ -1,0 +1,346 @@
+"""What this process owns, on the event loop of the controllers.
+
+`Member` decides about slots on the second loop and reports each change here. This side does what the state of a slot says, for all sharded
+controllers, and reports when it is done:
+
+| state | here | reported to the member |
+|---|---|---|
+| `WARMING` | requests are kept, not reconciled | `warmed`, once all sharded controllers have synced |
+| `CATCHING_UP` | each cached kind is compared with the API server before its next read | `caught_up` |
+| `OPEN` | a new grant; what was kept and each cached object of the slot is enqueued | |
+| `DRAINING` | nothing starts; running reconciles end; the grant is closed; open writes end | `drained` |
+| `CLOSED`, `FOREIGN` | the grant is closed; what runs is cancelled | |
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping, Sequence
+from functools import partial
+from typing import Any, Generic, Protocol
+
+from typing_extensions import TypeVar
+
+from ctrlruntime import log
+from ctrlruntime.api.metadata import NamespacedName
+from ctrlruntime.ownership.machine import Change, SlotState
+from ctrlruntime.ownership.options import ShardBy, ShardKey
+from ctrlruntime.ownership.ring import slot_of
+from ctrlruntime.ownership.state import SlotOwner
+from ctrlruntime.reconcile import Request
+from ctrlruntime.rest.fence import Grant
+
+R = TypeVar("R", default=Request)
+
+_HELD = frozenset({SlotState.OPEN, SlotState.DRAINING})
+_KEPT = frozenset({SlotState.WARMING, SlotState.CATCHING_UP, SlotState.DRAINING})
+
+
+class Sharded(Protocol):
+    """The part of a controller that is called here."""
+
+    async def wait_synced(self) -> None: ...
+
+    def show(self, wanted: Callable[[Any], bool], /) -> Coroutine[Any, Any, None]: ...
+
+    def withdraw(self, moved: Callable[[Any], bool], /) -> list[Any]: ...
+
+    def end_moved(self, moved: Callable[[Any], bool], within: float, /) -> Coroutine[Any, Any, None]: ...
+
+    @property
+    def queue(self) -> Any: ...
+
+    @property
+    def shard(self) -> object: ...
+
+
+class Owner(Protocol):
+    """The part of a member that is called here, from this loop."""
+
+    def warmed(self, slots: Sequence[int], /) -> None: ...
+
+    def caught_up(self, slots: Sequence[tuple[int, int]], /) -> None: ...
+
+    def drained(self, slots: Sequence[tuple[int, int]], /) -> None: ...
+
+    def deadline(self, slot: int, grant: int, /) -> float | None: ...
+
+    def owner(self, slot: int, /) -> SlotOwner: ...
+
+
+class _Slot:
+    """One slot on this side."""
+
+    __slots__ = ("changes", "grant", "kept", "state")
+
+    def __init__(self) -> None:
+        self.state = SlotState.FOREIGN
+        self.changes = 0
+        """The number of changes so far: what was begun before the last one is out of date."""
+
+        self.grant: Grant | None = None
+        self.kept: dict[ControllerShard[Any], set[Any]] = {}
+        """The requests to enqueue when the slot opens: those that came while it was on its way, or that were not done when it was to move."""
+
+
+class Shards:
+    """The slots of this process.
+
+    Args:
+        slots: Their number, without that of the leader.
+        owner: The member.
+        drain_timeout: See `Sharding`.
+        catch_up: Called before slots open: what other processes wrote must be seen by the next reads.
+        lead: Called when the slot of the leader opens.
+        stop_leading: Ends what only the leader runs; called when the slot of the leader is given away.
+        lost: Called when the slot of the leader is lost.
+
+    """
+
+    def __init__(
+        self,
+        slots: int,
+        owner: Owner,
+        *,
+        drain_timeout: float = 10.0,
+        catch_up: Callable[[], None],
+        lead: Callable[[], None],
+        stop_leading: Callable[[], Coroutine[Any, Any, None]],
+        lost: Callable[[], None],
+    ) -> None:
+        self.count = slots
+        self._owner = owner
+        self._drain_timeout = drain_timeout
+        self._catch_up = catch_up
+        self._lead = lead
+        self._stop_leading = stop_leading
+        self._lost = lost
+        self._slots = [_Slot() for _ in range(slots + 1)]
+        self._controllers: list[tuple[Sharded, ControllerShard[Any]]] = []
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self._log = log.get_logger("sharding")
+        self.foreign_requests = 0
+        """The number of requests that were dropped, because another replica reconciles them."""
+
+        self.opened = 0
+        """The number of slots that opened here."""
+
+    # --- what controllers and users ask ----------------------------------------------------------------------------
+
+    def state(self, slot: int) -> SlotState:
+        return self._slots[slot].state
+
+    @property
+    def has_opened(self) -> bool:
+        """Whether a slot was open once."""
+        return self.opened > 0
+
+    def counts(self) -> dict[str, int]:
+        """Return the number of slots in each state, without that of the leader."""
+        found = dict.fromkeys((state.value for state in SlotState), 0)
+        for slot in self._slots[: self.count]:
+            found[slot.state.value] += 1
+        return found
+
+    def held(self) -> list[int]:
+        """Return the slots whose objects are reconciled here."""
+        return [number for number, slot in enumerate(self._slots) if slot.state in _HELD]
+
+    def grant(self, slot: int) -> Grant | None:
+        """Return the grant of a slot, or None if nothing of it may start."""
+        found = self._slots[slot]
+        return found.grant if found.state is SlotState.OPEN else None
+
+    def owner(self, slot: int) -> SlotOwner:
+        """Return who reconciles the objects of a slot, for people."""
+        return self._owner.owner(slot)
+
+    def leader_deadline(self) -> float | None:
+        """Return the time until which this process may write as the leader. Safe in any thread."""
+        grant = self._slots[self.count].grant
+        return None if grant is None else grant.deadline()
+
+    def new_shard(self, key: Callable[[Any], str]) -> ControllerShard[Any]:
+        """Return the share of a controller. `key` returns the text of a request that is hashed."""
+        return ControllerShard(self, key)
+
+    def add(self, controller: Sharded) -> None:
+        """Add a controller with a share."""
+        if isinstance(controller.shard, ControllerShard):
+            self._controllers.append((controller, controller.shard))
+
+    def admits(self, shard: ControllerShard[Any], slot: int, request: Any) -> bool:
+        """Return whether a request may enter the queue; keep it if its slot is on its way, or may stay."""
+        found = self._slots[slot]
+        if found.state is SlotState.OPEN:
+            return True
+        if found.state in _KEPT:
+            found.kept.setdefault(shard, set()).add(request)
+        else:
+            self.foreign_requests += 1
+        return False
+
+    # --- changes of slots ------------------------------------------------------------------------------------------
+
+    def changed(self, changes: Iterable[Change]) -> None:
+        """Do what the new states of slots say."""
+        before = self.held()
+        opened: list[int] = []
+        lost: list[int] = []
+        drained: dict[int, int] = {}
+        warming: list[int] = []
+        caught_up: list[tuple[int, int]] = []
+        for change in changes:
+            slot = self._slots[change.slot]
+            slot.state = change.state
+            slot.changes += 1
+            match change.state:
+                case SlotState.WARMING:
+                    warming.append(change.slot)
+                case SlotState.CATCHING_UP:
+                    caught_up.append((change.slot, change.grant))
+                case SlotState.OPEN:
+                    self._open(slot, change)
+                    opened.append(change.slot)
+                case SlotState.DRAINING:
+                    drained[change.slot] = change.grant
+                case SlotState.CLOSED | SlotState.FOREIGN:
+                    slot.kept.clear()
+                    if slot.grant is not None:  # not given away by this process
+                        slot.grant.close()
+                        slot.grant = None
+                        lost.append(change.slot)
+        if warming:
+            self._run(self._warm(warming))
+        if caught_up:
+            self._catch_up()
+            self._owner.caught_up(caught_up)
+        if opened := [number for number in opened if self._slots[number].state is SlotState.OPEN]:
+            self._opened(opened)
+        if drained := {n: grant for n, grant in drained.items() if self._slots[n].state is SlotState.DRAINING}:
+            for controller, shard in self._controllers:
+                for request in controller.withdraw(partial(shard.is_in, drained)):
+                    # If the slot stays after all, nothing of it is lost.
+                    self._slots[shard.slot(request)].kept.setdefault(shard, set()).add(request)
+            self._run(self._give_away(drained))
+        if lost:
+            self._lose(lost)
+        if (held := self.held()) != before:
+            leads = self.count in held
+            self._log.info("slots changed", slots=len(held) - leads, of=self.count, leads=leads)
+
+    def _run(self, work: Any) -> asyncio.Task[None]:
+        task: asyncio.Task[None] = asyncio.ensure_future(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+    async def _warm(self, slots: list[int]) -> None:
+        for controller, _ in self._controllers:
+            await controller.wait_synced()
+        self._owner.warmed(slots)
+
+    def _open(self, slot: _Slot, change: Change) -> None:
+        if slot.grant is None:
+            slot.grant = Grant(partial(self._owner.deadline, change.slot, change.grant))
+        else:  # its successor has left, before it was given away
+            slot.grant.reopen()
+
+    def _opened(self, slots: list[int]) -> None:
+        self.opened += len(slots)
+        kept: dict[ControllerShard[Any], set[Any]] = {}
+        for number in slots:
+            for shard, requests in self._slots[number].kept.items():
+                kept.setdefault(shard, set()).update(requests)
+            self._slots[number].kept.clear()
+        if wanted := frozenset(slots) - {self.count}:
+            for controller, shard in self._controllers:
+                for request in kept.get(shard, ()):
+                    controller.queue.add(request)
+                self._run(controller.show(partial(shard.is_in, wanted)))
+        if self.count in slots:
+            self._lead()
+
+    async def _give_away(self, slots: Mapping[int, int]) -> None:
+        """End the work for slots, close their grants, and report each slot once none of its writes is open."""
+        numbers = frozenset(slots)
+        begun = {number: self._slots[number].changes for number in numbers}
+        work = [
+            controller.end_moved(partial(shard.is_in, numbers), self._drain_timeout)
+            for controller, shard in self._controllers
+        ]
+        if self.count in numbers:
+            work.append(self._stop_leading())
+        await asyncio.gather(*work)
+        settled: list[tuple[int, int]] = []
+        for number, grant_number in slots.items():
+            slot = self._slots[number]
+            if slot.changes != begun[number]:
+                continue  # it was lost, or stays
+            if slot.grant is not None:
+                slot.grant.close()
+            if slot.grant is None or slot.grant.is_settled:
+                slot.grant = None
+                settled.append((number, grant_number))
+            else:
+                self._run(self._give_away_later(slot, slot.grant, number, grant_number))
+        if settled:
+            # In one call, so that one write of the ring gives all of them away.
+            self._owner.drained(settled)
+
+    async def _give_away_later(self, slot: _Slot, grant: Grant, number: int, grant_number: int) -> None:
+        changes = slot.changes
+        await grant.settled()
+        if slot.changes == changes:
+            slot.grant = None
+            self._owner.drained([(number, grant_number)])
+
+    def _lose(self, slots: list[int]) -> None:
+        """End what runs for slots that another member took: their writes are refused from now on."""
+        numbers = frozenset(slots)
+        for controller, shard in self._controllers:
+            controller.withdraw(partial(shard.is_in, numbers))
+            self._run(controller.end_moved(partial(shard.is_in, numbers), 0.0))
+        if self.count in numbers:
+            self._lost()
+
+    async def close(self) -> None:
+        """End what runs here."""
+        for task in self._tasks:
+            task.cancel()
+        if self._tasks:
+            await asyncio.wait(self._tasks)
+
+
+class ControllerShard(Generic[R]):
+    """The share of one controller; see `ctrlruntime.controller.sharding`."""
+
+    def __init__(self, shards: Shards, key: Callable[[R], str]) -> None:
+        self._shards = shards
+        self._key = key
+
+    def slot(self, request: R) -> int:
+        return slot_of(self._key(request), self._shards.count)
+
+    def is_in(self, slots: Collection[int], request: R) -> bool:
+        return self.slot(request) in slots
+
+    def admits(self, request: R) -> bool:
+        return self._shards.admits(self, self.slot(request), request)
+
+    def owner(self, request: R) -> SlotOwner:
+        return self._shards.owner(self.slot(request))
+
+    def grant(self, request: R) -> Grant | None:
+        return self._shards.grant(self.slot(request))
+
+
+def key_of(by: ShardBy, group: str, kind: str) -> Callable[[Request], str]:
+    """Return the text of a request that decides about its slot."""
+    root = f"{group}/{kind}/"
+    if isinstance(by, ShardKey):
+        function = by.function
+        return lambda request: function(NamespacedName(request.namespace, request.name))
+    if by == "namespace":
+        return lambda request: request.namespace or request.name
+    return lambda request: f"{root}{request.namespace}/{request.name}"

@@ -1,0 +1,139 @@
+"""Replicas that share the objects of a controller, as managers in one process, on both servers."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections import Counter
+
+import pytest
+from servers import LONGEST_WAIT
+
+import ctrlruntime as ctrl
+from ctrlruntime.api import core, meta
+from ctrlruntime.testing import eventually
+
+ID = "sharded.example.com"
+LABELS = {"test": "sharding"}
+OBJECTS = 40
+
+
+class Replica:
+    """A manager whose sharded controller notes what it reconciles, and writes its name into each ConfigMap."""
+
+    def __init__(self, server, namespace, name: str, running: Counter[str]) -> None:
+        self.name = name
+        self.seen: Counter[str] = Counter()
+        self.leads = False
+        self._running = running
+        self.mgr = ctrl.new_manager(
+            ctrl.get_config(str(server.kubeconfig_path)),
+            cache=ctrl.CacheOptions(namespaces=[namespace]),
+            # Short times, so that the test is short. A replica that renews too late, because the machine is busy, loses its share and
+            # joins again.
+            sharding=ctrl.Sharding(
+                ID, namespace=namespace, identity=name, slots=64, lease_duration=5, renew_deadline=4, renew_period=1
+            ),
+        )
+        (
+            ctrl.new_controller_managed_by(self.mgr)
+            .for_(core.ConfigMap, predicates=[lambda event: event.labels.get("test") == "sharding"])
+            .with_options(sharded=True, max_concurrent_reconciles=5)
+            .complete(self.reconcile)
+        )
+        self.mgr.add(self.lead)
+        self.task = asyncio.ensure_future(self.mgr.start())
+
+    async def lead(self) -> None:
+        self.leads = True
+        await asyncio.Event().wait()
+
+    async def reconcile(self, request: ctrl.Request) -> None:
+        self._running[request.name] += 1
+        assert self._running[request.name] == 1, f"two replicas reconcile {request}"
+        try:
+            found = await self.mgr.client.get_or_none(core.ConfigMap, request)
+            if found is not None and found.data.get("owner") != self.name:
+                found.data["owner"] = self.name
+                await self.mgr.client.update(found)
+            self.seen[request.name] += 1
+        finally:
+            self._running[request.name] -= 1
+
+
+@pytest.fixture
+async def replicas(server, namespace):
+    running: Counter[str] = Counter()
+    started: list[Replica] = []
+
+    def start(name: str) -> Replica:
+        started.append(Replica(server, namespace, name, running))
+        return started[-1]
+
+    yield start
+    for replica in started:
+        replica.mgr.stop()
+    for replica in started:
+        with contextlib.suppress(asyncio.CancelledError):
+            await replica.task
+
+
+async def owners(client, namespace) -> Counter[str]:
+    found = await client.list(core.ConfigMap, namespace=namespace, labels=LABELS)
+    return Counter(each.data.get("owner", "") for each in found)
+
+
+async def create(client, namespace, count: int = OBJECTS) -> None:
+    for number in range(count):
+        metadata = meta.ObjectMeta(name=f"c-{number}", namespace=namespace, labels=LABELS)
+        await client.create(core.ConfigMap(metadata=metadata))
+
+
+async def test_replicas_divide_the_objects_one_that_stops_gives_them_away_and_the_last_one_has_all(
+    replicas, client, namespace
+):
+    await create(client, namespace)
+    first, second = replicas("first"), replicas("second")
+
+    async def both_have_a_share() -> bool:
+        found = await owners(client, namespace)
+        return set(found) == {"first", "second"} and min(found.values()) > OBJECTS / 5
+
+    await eventually(both_have_a_share, timeout=LONGEST_WAIT)
+    await eventually(lambda: first.leads != second.leads, timeout=LONGEST_WAIT)
+
+    first.mgr.stop()
+    await asyncio.wait_for(first.task, LONGEST_WAIT)
+
+    async def second_has_all() -> bool:
+        return await owners(client, namespace) == {"second": OBJECTS}
+
+    await eventually(second_has_all, timeout=LONGEST_WAIT)
+    await eventually(lambda: second.leads, timeout=LONGEST_WAIT)
+    third = replicas("third")
+
+    async def third_has_a_share() -> bool:
+        return (await owners(client, namespace))["third"] > OBJECTS / 5
+
+    await eventually(third_has_a_share, timeout=LONGEST_WAIT)
+    assert not third.leads
+
+
+@pytest.mark.usefixtures("sets_up_log")
+async def test_without_leader_elect_one_process_reconciles_everything(server, client, namespace):
+    flags = ctrl.parse_flags(["--kubeconfig", str(server.kubeconfig_path)])
+    mgr = ctrl.new_manager(
+        flags.get_config(),
+        flags=flags,
+        cache=ctrl.CacheOptions(namespaces=[namespace]),
+        sharding=ctrl.Sharding(ID, namespace=namespace),
+    )
+    seen = set()
+
+    async def reconcile(request: ctrl.Request) -> None:
+        seen.add(request.name)
+
+    ctrl.new_controller_managed_by(mgr).for_(core.ConfigMap).with_options(sharded=True).complete(reconcile)
+    await create(client, namespace, 5)
+    async with ctrl.running(mgr):
+        await eventually(lambda: {f"c-{n}" for n in range(5)} <= seen, timeout=LONGEST_WAIT)
