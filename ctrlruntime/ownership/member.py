@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Final
 
 from ctrlruntime import log
-from ctrlruntime.errors import CtrlError, Forbidden
+from ctrlruntime.errors import Forbidden
 from ctrlruntime.ownership.machine import Change, Machine
 from ctrlruntime.ownership.messages import NoResponse, PutMember, Request, Response
 from ctrlruntime.ownership.state import ReplicaState, RingState, SlotOwner
@@ -99,7 +99,7 @@ class Member:
         except TimeoutError:
             self._report(request, f"no response within {REQUEST_LIMIT:g} s")
             return NoResponse()
-        except CtrlError as error:
+        except Exception as error:  # noqa: BLE001 - whatever it is, the next request must be sent: without it the slots close, and stay closed
             self._report(request, _hint(error))
             return NoResponse()
         if self._trouble.pop(type(request), ""):
@@ -192,7 +192,7 @@ class Member:
         self._wake.set()
 
 
-def _hint(error: CtrlError) -> str:
+def _hint(error: Exception) -> str:
     text = log.describe(error)
     if isinstance(error, Forbidden):
         return f"{text}; sharding needs get, list, create, update and delete of leases in the group coordination.k8s.io"

@@ -26,7 +26,9 @@ def main() -> None:
     parser.add_argument(
         "--sharding", action="store_true", help="share the objects with other replicas that run with this flag"
     )
-    parser.add_argument("--shard-slots", type=int, default=256, metavar="N", help="parts to divide: 64, 128 or 256")
+    parser.add_argument(
+        "--shard-slots", type=int, choices=(64, 128, 256), default=256, help="parts to divide (default: 256)"
+    )
     flags = ctrl.parse_flags(parser=parser, log_options=ctrl.log.Options(devel=True, log_level="info"))
     with demo.cluster(
         flags, crds=CONFIG / "crd" / "bases", samples=CONFIG / "samples", shows="memcacheds,deployments,pods"

@@ -616,7 +616,7 @@ MANY_KINDS = (
 
 
 @fault("a hundred watches end on time, and readiness stays true", kind="readiness", bound=10,
-       options={"timeout": (1.0, 1.0)})  # fmt: skip
+       options={"timeout": (1.0, 1.0), "timeout_grace": 10.0})  # fmt: skip
 async def ordinary_reconnects(world: World) -> None:
     watches = Match(verb="watch", namespace=world.namespace)
     await world.prepare()
