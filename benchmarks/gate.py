@@ -25,6 +25,7 @@ class View:
     """A cache that shows every write at once."""
 
     is_filtered_by_fields = False
+    is_part = False
 
     def __init__(self) -> None:
         self.at = 0
@@ -39,7 +40,7 @@ class View:
     def entries(self, namespace: str) -> Iterable[Metadata]:
         return [meta for (its, _), meta in self.objects.items() if namespace in {"", its}]
 
-    def covers(self, namespace: str, labels: object) -> bool:
+    def covers(self, namespace: str, meta: object) -> bool:
         return True
 
     async def changed(self) -> None:

@@ -47,6 +47,7 @@ __all__ = [
     "Expired",
     "FencedError",
     "Forbidden",
+    "ForeignShardError",
     "GenerateError",
     "Gone",
     "InternalError",
@@ -504,6 +505,23 @@ class NamespaceNotCachedError(ObjectNotCachedError):
 
     `get_or_none` also raises this error, because the object may exist.
     """
+
+
+class ForeignShardError(NotCachedError):
+    """Another replica reconciles the object, so this one does not cache it.
+
+    Read it with `live_fallback=True`.
+
+    Args:
+        slot: the part of all objects that it belongs to.
+        owner: the Pod of the replica that has the slot; empty if none has it, or it is not known.
+
+    """
+
+    def __init__(self, message: str, *, slot: int = 0, owner: str = "") -> None:
+        super().__init__(message)
+        self.slot = slot
+        self.owner = owner
 
 
 for _local in (ObjectNotCachedError, NamespaceNotCachedError):

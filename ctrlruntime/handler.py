@@ -117,6 +117,11 @@ def enqueue_request_for_owner(
     return _Owner(owner, is_namespaced, only_controller_owner=only_controller_owner)
 
 
+def owners_function(handler: EventHandler[Any, Any]) -> Callable[[Metadata], list[Request]] | None:
+    """Return the function that maps the metadata of an object to its owners, if a handler of `enqueue_request_for_owner` does no more."""
+    return handler.owners if isinstance(handler, _Owner) else None
+
+
 def enqueue_request_for_tracked_owner(owner: type[Object]) -> EventHandler[Request, Any]:
     """Return a handler that enqueues the tracked owner of an object.
 
@@ -261,14 +266,27 @@ class _Owner:
         if not meta.owner_references:
             return []
         namespace = meta.namespace if self._is_namespaced else ""
+        return [Request(namespace, name, cluster) for name in self._names(meta)]
+
+    def _names(self, meta: Metadata) -> list[str]:
         return [
-            Request(namespace, reference.name, cluster)
-            for reference in meta.owner_references
+            reference.name
+            for reference in meta.owner_references or ()
             if reference.kind == self._kind
             and (reference.controller or not self._only_controller)
             # The version is left out on purpose: a child made through another version still has the same owner.
             and reference.api_version.rpartition("/")[0] == self._group
         ]
+
+    def owners(self, meta: Metadata) -> list[Request]:
+        """Return the owners of an object, with and without its namespace if that is not known."""
+        names = self._names(meta)
+        if not names:
+            return []
+        namespaces = (
+            (meta.namespace, "") if self._ask_scope is not None else (meta.namespace if self._is_namespaced else "",)
+        )
+        return [Request(namespace, name) for namespace in namespaces for name in names]
 
 
 class _TrackedOwner:

@@ -113,13 +113,14 @@ class Informers(Protocol):
     `subscribe` returns at once. If the kind is not synced or not served yet, the informer waits, logs this, and starts later.
     """
 
-    async def subscribe(self, kind: type[T], *, name: str) -> Subscription[T]: ...
+    async def subscribe(self, kind: type[T], *, name: str, share: object = None) -> Subscription[T]: ...
 
 
 class Kind(Generic[T, R]):
     """Watches a kind through a cache.
 
-    Events pass `predicates` in order, then `handler`. `reason` is shown on the debug pages. Raises: TypeError for a missing part.
+    Events pass `predicates` in order, then `handler`. `reason` is shown on the debug pages. `share`: that of a sharded controller which gets
+    the events of its own objects only. Raises: TypeError for a missing part.
     """
 
     def __init__(
@@ -132,6 +133,7 @@ class Kind(Generic[T, R]):
         name: str = "",
         reason: Reason = "watches",
         cluster: str = "",
+        share: object = None,
         retry_delays: tuple[float, float] = RETRY_DELAYS,
         handler_timeout: float = HANDLER_TIMEOUT,
     ) -> None:
@@ -144,6 +146,7 @@ class Kind(Generic[T, R]):
         self.reason: Final = reason
         self._subscriber = name or kind.__name__
         self._informers = informers
+        self._share = share
         self._dispatcher: _Dispatcher[T, R] = _Dispatcher(
             kind.__name__, handler, predicates, cluster, retry_delays, handler_timeout
         )
@@ -169,7 +172,7 @@ class Kind(Generic[T, R]):
             raise RuntimeError(f"{self!r} was started before; make one source for each controller")
         self._is_used = True
         self._dispatcher.queue = queue
-        subscription = await self._informers.subscribe(self.kind, name=self._subscriber)
+        subscription = await self._subscribe()
         self._subscription = subscription
         self._subscribed.set()
         self._task = _spawn(lambda: self._take(subscription), f"source {self._subscriber}/{self.kind.__name__}")
@@ -180,7 +183,12 @@ class Kind(Generic[T, R]):
         The kind is then cached when this source starts. Raises: NotRegisteredError.
         """
         if not self._is_used:
-            (await self._informers.subscribe(self.kind, name=self._subscriber)).stop()
+            (await self._subscribe()).stop()
+
+    async def _subscribe(self) -> Subscription[T]:
+        if self._share is None:
+            return await self._informers.subscribe(self.kind, name=self._subscriber)
+        return await self._informers.subscribe(self.kind, name=self._subscriber, share=self._share)
 
     async def show(self, wanted: Callable[[Metadata], bool]) -> None:
         """Handle the wanted objects of the cache again, as in the initial list."""

@@ -13,13 +13,14 @@ from typing import Any, Generic, Protocol, Self, TypeVar, cast, overload
 from typing_extensions import TypeVar as TypeVarWithDefault
 from typing_extensions import Unpack
 
-from ctrlruntime.api import GroupVersionKind, Object, PartialObjectMetadata, Unstructured, kind_of
+from ctrlruntime.api import GroupVersionKind, Object, PartialObjectMetadata, Unstructured, gvk_for, kind_of
+from ctrlruntime.api.metadata import Metadata
 from ctrlruntime.controller import LogFields, OptionKeywords
 from ctrlruntime.controller.controller import Controller
 from ctrlruntime.controller.options import ControllerDefaults, ControllerOptions
 from ctrlruntime.controller.sharding import Shard
 from ctrlruntime.errors import ConfigError
-from ctrlruntime.handler import EnqueueRequestForObject, EventHandler, enqueue_request_for_owner
+from ctrlruntime.handler import EnqueueRequestForObject, EventHandler, enqueue_request_for_owner, owners_function
 from ctrlruntime.journal import Journal
 from ctrlruntime.manager.declarations import Declarations, Watch
 from ctrlruntime.metrics import Metrics
@@ -69,6 +70,12 @@ class Manager(Protocol):
 
     def new_shard(self, controller: str, by: ShardBy, group: str, kind: str, /) -> Shard[Any] | None:
         """Return the share of a sharded controller, or None if this process reconciles everything."""
+        ...
+
+    def hold_part(
+        self, kind: type[Any], shard: Shard[Any], owners: Callable[[Metadata], Sequence[Request]] | None, /
+    ) -> None:
+        """Cache only the objects of a share for its controller: roots (owners None), or children by their owners."""
         ...
 
     def add(self, runnable: Controller[Any], /) -> None:
@@ -239,6 +246,7 @@ class Builder(Generic[R]):
         name = self._checked_name()
         group, kind = ("", "") if self._for is None else _group_and_kind(self._for.kind)
         options = self._all_options(group, kind)
+        shard = self._shard(name, options, group, kind)
         controller: Controller[R] = Controller(
             name,
             reconciler,
@@ -248,9 +256,9 @@ class Builder(Generic[R]):
             tracing=self._manager.tracing,
             group=group,
             kind=kind,
-            shard=self._shard(name, options, group, kind),
+            shard=shard,
         )
-        sources = self._all_sources(name)
+        sources = self._all_sources(name, shard)
         for source in sources:
             controller.watch(source)
         self._manager.add(controller)
@@ -289,7 +297,7 @@ class Builder(Generic[R]):
             )
         return self._manager.new_shard(name, options.shard_by, group, kind)
 
-    def _all_sources(self, name: str) -> list[Source[R]]:
+    def _all_sources(self, name: str, shard: Shard[R] | None) -> list[Source[R]]:
         watched: list[_Watched[R]] = []
         if self._for is not None:
             watched.append(self._for)
@@ -297,6 +305,11 @@ class Builder(Generic[R]):
         watched.extend(self._watched)
         for each in watched:
             self._manager.scheme.info_for(each.kind)
+        whole = {gvk_for(each.kind) for each in self._watched}
+        divided = [] if shard is None else [each for each in watched if gvk_for(each.kind) not in whole]
+        for each in divided:
+            assert shard is not None
+            self._manager.hold_part(each.kind, shard, owners_function(each.handler))
         kinds: list[Source[R]] = [
             Kind(
                 self._manager.cache,
@@ -305,6 +318,7 @@ class Builder(Generic[R]):
                 predicates=(*self._filters, *each.predicates),
                 name=name,
                 reason=each.reason,
+                share=shard if each in divided else None,
             )
             for each in watched
         ]

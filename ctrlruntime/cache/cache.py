@@ -3,6 +3,9 @@
 A read decodes the stored object for each caller. An informer starts with the first reader or subscriber of its kind, and can be removed. A
 kind is cached completely or as metadata only, as its widest reader needs. If a wider reader comes later, a full informer starts next to the
 narrow one. Readers and subscribers of the narrow one move over when the full one has synced.
+
+A sharded controller has its kinds in part: only its own objects and their children (`hold_part`). Its reads and watches use this part, which
+has an informer of its own. Everybody else reads the whole kind.
 """
 
 from __future__ import annotations
@@ -27,6 +30,7 @@ from ctrlruntime.cache.informer import Informer
 from ctrlruntime.cache.namespaces import NamespaceSet
 from ctrlruntime.cache.observer import CacheObserver
 from ctrlruntime.cache.options import ByObject, CacheOptions, NamespaceOptions, selecting
+from ctrlruntime.cache.part import Part, Rule, Selection
 from ctrlruntime.cache.reflector import Reflector
 from ctrlruntime.cache.refusals import no_index, not_found, outside, unsynced
 from ctrlruntime.cache.scope import Scope
@@ -48,6 +52,7 @@ from ctrlruntime.errors import (
 )
 from ctrlruntime.healthz import UnhealthyError
 from ctrlruntime.rest.collection import Collection
+from ctrlruntime.rest.fence import current_actor
 from ctrlruntime.rest.mapper import APIResource, RESTMapper
 from ctrlruntime.rest.transport import Transport
 from ctrlruntime.scheme import Scheme
@@ -71,21 +76,32 @@ class CacheMeters(Protocol):
     def cache(self, kind: str, cluster: str = "") -> CacheMetrics: ...
 
 
-class _Held:
-    """The cached state of one kind: its informer, its width, and its indexes."""
+class _Indexes:
+    """The index functions of one kind, whole and in part."""
 
-    __slots__ = ("indexes", "informer", "metadata_only", "namespaced", "narrow", "needs_all", "plural", "views")
+    __slots__ = ("functions", "needs_all")
 
     def __init__(self) -> None:
+        self.functions: dict[str, Callable[[Entry], Iterable[str]]] = {}
+        self.needs_all = False
+        """Whether an index reads more than metadata."""
+
+
+class _Held:
+    """The cached state of one kind, whole or in part: its informer, its width, and its indexes."""
+
+    __slots__ = ("indexes", "informer", "metadata_only", "namespaced", "narrow", "part", "plural", "views")
+
+    def __init__(self, indexes: _Indexes, part: Part | None = None) -> None:
         self.informer: Informer | None = None
         self.metadata_only = False
         self.narrow: Informer | None = None
         """The metadata-only informer, while a full one syncs next to it."""
         self.views: dict[Informer, KindView] = {}
         """The view of each of the two informers for reads."""
-        self.indexes: dict[str, Callable[[Entry], Iterable[str]]] = {}
-        self.needs_all = False
-        """Whether an index reads more than metadata."""
+        self.indexes = indexes
+        self.part = part
+        """Which objects there are; None: all."""
         self.namespaced: bool | None = None
         self.plural = ""
 
@@ -132,6 +148,12 @@ class Cache:
         self._rng = rng
         self._sleep = sleep
         self._held: dict[GroupVersionKind, _Held] = {}
+        self._parts: dict[GroupVersionKind, _Held] = {}
+        """What sharded controllers have of a kind."""
+
+        self._warned: set[object] = set()
+        """The shares of controllers that were warned by `_warn_of_part`."""
+
         self._versions_of: dict[tuple[str, str], list[_Held]] = {}
         """The same by group and kind: each write asks for them."""
 
@@ -159,13 +181,13 @@ class Cache:
             try:
                 if self._namespaces.follower is not None:
                     group.start_soon(self._namespaces.follower.run)
-                for held in self._held.values():
+                for _, held in self._all():
                     if held.informer is not None:
                         group.start_soon(held.informer.run)
                 await anyio.sleep_forever()
             finally:
                 self._group = None
-                for held in self._held.values():
+                for _, held in self._all():
                     for informer in held.informers():
                         informer.stop()
 
@@ -182,7 +204,7 @@ class Cache:
 
         An informer that is removed meanwhile is ignored.
         """
-        for held in list(self._held.values()):
+        for _, held in self._all():
             if held.informer is not None:
                 with contextlib.suppress(NotCachedError):
                     await held.informer.wait_for_sync()
@@ -191,7 +213,7 @@ class Cache:
         """Return {kind: cause} for the kinds that have not synced yet."""
         return {
             str(gvk): "" if held.informer.last_error is None else str(held.informer.last_error)
-            for gvk, held in self._held.items()
+            for gvk, held in self._all()
             if held.informer is not None and not held.informer.has_listed()
         }
 
@@ -211,7 +233,7 @@ class Cache:
         if self.options.stale_after is None or self._group is None:
             return {}
         found: dict[str, str] = {}
-        for gvk, held in list(self._held.items()):
+        for gvk, held in self._all():
             informer, watch = held.informer, self.options.for_kind(self._kind_options.get(gvk)).watch
             limit = max(self.options.stale_after, 2 * (watch.timeout[1] + watch.timeout_grace))
             if informer is not None and informer.silence() > limit:
@@ -220,8 +242,23 @@ class Cache:
         return found
 
     def informers(self) -> Mapping[GroupVersionKind, Informer]:
-        """Return the current informers by kind."""
-        return {gvk: held.informer for gvk, held in self._held.items() if held.informer is not None}
+        """Return the current informers by kind.
+
+        Of a kind that is cached whole and in part, it is that of the whole kind.
+        """
+        return {
+            gvk: held.informer
+            for kinds in (self._parts, self._held)
+            for gvk, held in kinds.items()
+            if held.informer is not None
+        }
+
+    def all_informers(self) -> Sequence[tuple[GroupVersionKind, Informer]]:
+        """Return the current informers. A kind that is cached whole and in part has two."""
+        return [(gvk, held.informer) for gvk, held in self._all() if held.informer is not None]
+
+    def _all(self) -> list[tuple[GroupVersionKind, _Held]]:
+        return [*self._held.items(), *self._parts.items()]
 
     async def remove_informer(self, kind: type[Any]) -> None:
         """Stop the informer of a kind and free its objects.
@@ -230,17 +267,17 @@ class Cache:
 
         Raises: CacheError while a watch is subscribed to the kind, because its controller would get no more events.
         """
-        held = self._held.get(self._codecs.of(kind).gvk)
-        if held is None:
-            return
-        informers = held.informers()
+        gvk = self._codecs.of(kind).gvk
+        both = [held for held in (self._held.get(gvk), self._parts.get(gvk)) if held is not None]
+        informers = [informer for held in both for informer in held.informers()]
         if names := sorted({name for informer in informers for name in informer.subscribers}):
             raise CacheError(
                 f"cannot remove {kind.__name__} from the cache: watched by {', '.join(names)}. "
                 "Stop these watches first (`await watch.stop()`, with what `controller.watch` returned)"
             )
-        held.informer = held.narrow = None
-        held.views.clear()
+        for held in both:
+            held.informer = held.narrow = None
+            held.views.clear()
         for informer in informers:
             informer.stop()
 
@@ -282,9 +319,9 @@ class Cache:
             self._group.start_soon(follower.run)
 
     def _rescope(self) -> None:
-        for gvk, held in self._held.items():
+        for gvk, held in self._all():
             if held.namespaced:
-                self._follow(gvk, held, self._scopes(self._kind_options.get(gvk), namespaced=True))
+                self._follow(gvk, held, self._scopes_of(gvk, held))
 
     def _follow(self, gvk: GroupVersionKind, held: _Held, scopes: Sequence[Scope]) -> None:
         """Have the informers of a kind follow exactly these scopes."""
@@ -310,7 +347,7 @@ class Cache:
         if held.namespaced and (own is None or own.namespaces is None):
             await self._namespaces.settled()
         try:
-            scopes = self._scopes(own, namespaced=bool(held.namespaced))
+            scopes = self._scopes_of(gvk, held)
         except ValueError as error:
             self._log.error("kind is no longer cached", kind=_label(gvk), error=str(error))
             scopes = []
@@ -321,8 +358,63 @@ class Cache:
         self._mapper.invalidate(gvk.group)
         self._note_scope(gvk, held, namespaced=not held.namespaced, plural=held.plural)
 
-    def _scopes(self, own: ByObject | None, *, namespaced: bool) -> list[Scope]:
-        return self.options.scopes(own, namespaced=namespaced, namespaces=self._namespaces.current())
+    def _scopes_of(self, gvk: GroupVersionKind, held: _Held) -> list[Scope]:
+        """Return the scopes to follow: none while this process has no object. Raises: ValueError."""
+        return [] if held.part is not None and held.part.selection.keeps_nothing else self._scopes(gvk, held)
+
+    def _scopes(self, gvk: GroupVersionKind, held: _Held) -> list[Scope]:
+        return self.options.scopes(
+            self._kind_options.get(gvk), namespaced=bool(held.namespaced), namespaces=self._namespaces.current()
+        )
+
+    # --- parts of a kind -----------------------------------------------------------------------------------------------
+
+    def hold_part(self, kind: type[Any], share: object, rule: Rule, selection: Selection) -> None:
+        """Cache only what `rule` keeps for the reads and watches of a sharded controller.
+
+        The actor of a call knows `share`. Call it before the start.
+        """
+        gvk = self._codecs.of(kind).gvk
+        held = self._parts.get(gvk)
+        if held is None:
+            held = self._parts[gvk] = _Held(self._hold(gvk).indexes, Part(selection))
+            self._versions_of[gvk.group, gvk.kind].append(held)
+        assert held.part is not None
+        held.part.add(share, rule)
+
+    async def fill_parts(self, gains: int) -> None:
+        """Wait until the parts of all kinds have all objects that they should have.
+
+        `gains`: the number of gains of the selection that they must include.
+        """
+        async with anyio.create_task_group() as group:
+            for gvk, held in self._parts.items():
+                for informer in held.informers():
+                    options = self.options.for_kind(self._kind_options.get(gvk))
+                    reflector = partial(
+                        self._reflector,
+                        gvk,
+                        options=options,
+                        metadata_only=held.metadata_only or informer is held.narrow,
+                    )
+                    group.start_soon(informer.fill, gains, partial(self._scopes_of, gvk, held), reflector)
+
+    async def release_parts(self) -> None:
+        """Free the objects that the parts do not keep any more."""
+        for gvk, held in self._parts.items():
+            for informer in held.informers():
+                await informer.release()
+            if held.namespaced is not None:
+                self._follow(gvk, held, self._scopes_of(gvk, held))
+
+    def _of_reader(self, gvk: GroupVersionKind) -> _Held | None:
+        """Return what the running code reads of a kind."""
+        return self._part_of(gvk, _share()) or self._held.get(gvk)
+
+    def _part_of(self, gvk: GroupVersionKind, share: object) -> _Held | None:
+        """Return what a sharded controller has of a kind, if that is a part."""
+        held = None if share is None else self._parts.get(gvk)
+        return held if held is not None and held.part is not None and held.part.is_of(share) else None
 
     def _new_namespace_informer(self, labels: LabelSelector) -> Informer:
         """Return an informer of the Namespaces with some labels, which is none of those for readers."""
@@ -345,17 +437,19 @@ class Cache:
 
     # --- subscribers -------------------------------------------------------------------------------------------------
 
-    async def subscribe(self, kind: type[T], *, name: str) -> Subscription[T]:
+    async def subscribe(self, kind: type[T], *, name: str, share: object = None) -> Subscription[T]:
         """Return the events of a kind for one subscriber.
 
-        Returns at once, even if the kind is not served yet.
+        Returns at once, even if the kind is not served yet. `share`: that of a sharded controller, which gets the events of its objects only
+        (see `hold_part`).
 
         Raises: CacheError if the cache has stopped.
         """
         codec = self._codecs.of(kind)
         if self._was_started and self._group is None:
             raise CacheError(f"cannot subscribe {name} to {kind.__name__}: the cache has stopped")
-        return self._informer(codec).subscribe(name, self._decoder(codec))
+        held = self._part_of(codec.gvk, share) or self._hold(codec.gvk)
+        return self._informer(codec, held).subscribe(name, self._decoder(codec))
 
     def index_field(self, kind: type[Any], field: str, values: IndexFunction | None = None) -> None:
         """Index a kind by a field, so that `list(fields={field: value})` needs no scan.
@@ -371,8 +465,8 @@ class Cache:
 
         """
         codec = self._codecs.of(kind)
-        held = self._hold(codec.gvk)
-        if field in held.indexes:
+        indexes = self._hold(codec.gvk).indexes
+        if field in indexes.functions:
             raise ValueError(
                 f"cannot index {codec.gvk.kind} by {field}: this index exists. Call index_field once for each field"
             )
@@ -381,14 +475,15 @@ class Cache:
                 f"cannot index {field}: the cache can list by this field without an index. Remove this call"
             )
         extract = field_path_index(field) if values is None else self._decoding(codec, values)
-        held.indexes[field] = extract
-        held.needs_all |= not codec.metadata_only and not (values is None and field.startswith("metadata."))
-        if held.informer is None:
-            return
-        if held.needs_all and held.metadata_only:
-            self._widen(codec.gvk, held, held.informer)
-        else:
-            held.informer.add_index(self._index(field, extract, codec.gvk))
+        indexes.functions[field] = extract
+        indexes.needs_all |= not codec.metadata_only and not (values is None and field.startswith("metadata."))
+        for held in (self._held[codec.gvk], self._parts.get(codec.gvk)):
+            if held is None or held.informer is None:
+                continue
+            if indexes.needs_all and held.metadata_only:
+                self._widen(codec.gvk, held, held.informer)
+            else:
+                held.informer.add_index(self._index(field, extract, codec.gvk))
 
     # --- Reader ------------------------------------------------------------------------------------------------------
 
@@ -397,6 +492,8 @@ class Cache:
         held, informer = self._listed(codec, kind, key) or await self._ready(codec, kind, key.namespace)
         namespace = key.namespace if held.namespaced else ""
         entry = informer.store.get(namespace, key.name)
+        if entry is None and not self._is_missing(held, namespace, key.name):
+            entry = await self._fetch(held, informer, namespace, key.name)
         if entry is None:
             raise not_found(codec.gvk, held.plural, namespace, key.name, informer)
         return self._decode(codec, entry.raw)
@@ -413,16 +510,38 @@ class Cache:
             return None  # its first list says so: the definition of the kind was just deleted
         namespace = key.namespace if held.namespaced else ""
         entry = informer.store.get(namespace, key.name)
+        if entry is None and not self._is_missing(held, namespace, key.name):
+            entry = await self._fetch(held, informer, namespace, key.name)
         if entry is not None:
             return self._decode(codec, entry.raw)
         if namespace and not informer.has_namespace(namespace):
             raise not_found(codec.gvk, held.plural, namespace, key.name, informer)
         return None
 
+    def _is_missing(self, held: _Held, namespace: str, name: str) -> bool:
+        """Return whether an object that is not in the cache does not exist, as far as the cache knows; else the server must be asked.
+
+        Raises: ForeignShardError.
+        """
+        if held.part is None:
+            return True
+        actor = current_actor()
+        assert actor is not None
+        if held.part.has(actor.share, namespace, name):
+            return True
+        # A handler maps events for all replicas, so it may read what it will not reconcile.
+        if actor.grant is not None and (error := held.part.foreign(actor.share, namespace, name)) is not None:
+            raise error
+        return False
+
+    async def _fetch(self, held: _Held, informer: Informer, namespace: str, name: str) -> Entry | None:
+        store, _ = await held.views[informer].fetch(namespace, name)
+        return store.get(namespace, name)
+
     def _listed(self, codec: Codec[Any], kind: type[Any], key: ObjectKey) -> tuple[_Held, Informer] | None:
         """Return the informer of a kind if the namespace of the key is listed, which is the usual case; it must not cost a coroutine."""
         check_key(kind, key, self._cluster)
-        held = self._held.get(codec.gvk)
+        held = self._of_reader(codec.gvk) if self._parts else self._held.get(codec.gvk)
         if held is None or self._group is None or held.namespaced is None:
             return None
         informer = held.reader(metadata_only=codec.metadata_only)
@@ -450,14 +569,30 @@ class Cache:
             )
         codec = self._codecs.of(kind)
         held, informer = await self._ready(codec, kind, namespace or "")
+        if held.part is not None:
+            self._warn_of_part(codec.gvk, held.part)
         space = (namespace or "") if held.namespaced else ""
         return self._items(
-            codec, informer, informer.store, space, labels, fields, limit, informer.resource_version(space)
+            codec, held, informer, informer.store, space, labels, fields, limit, informer.resource_version(space)
+        )
+
+    def _warn_of_part(self, gvk: GroupVersionKind, part: Part) -> None:
+        """Say once for each controller that its reconciles list only a part of what it reconciles. Handlers need no more."""
+        actor = current_actor()
+        if actor is None or actor.grant is None or actor.share in self._warned or not part.has_roots(actor.share):
+            return
+        self._warned.add(actor.share)
+        self._log.warning(
+            "list returns only the objects of this replica",
+            kind=_label(gvk),
+            controller=actor.controller,
+            hint="mgr.api_reader lists all objects",
         )
 
     def _items(
         self,
         codec: Codec[T],
+        held: _Held,
         informer: Informer,
         store: Store,
         space: str,
@@ -473,6 +608,9 @@ class Cache:
         if selector is not None and selector.is_nothing:
             return ListResult((), codec.decode)
         entries = self._select(informer, store, codec, space, selector, fields)
+        if (part := held.part) is not None and part.is_shared:
+            share = _share()
+            entries = [entry for entry in entries if part.keeps_for(share, entry.meta)]
         if limit:
             entries = entries[:limit]
         return ListResult(
@@ -529,7 +667,7 @@ class Cache:
         if self.options.on_missing_informer != "live":
             return False
         codec = self._codecs.of(kind)
-        held = self._held.get(codec.gvk)
+        held = self._of_reader(codec.gvk)
         return held is None or held.reader(metadata_only=codec.metadata_only) is None
 
     # --- reads that must show own writes -----------------------------------------------------------------------------
@@ -573,8 +711,7 @@ class Cache:
         check_key(kind, key, self._cluster)
         held, informer = await self._ready(codec, kind, key.namespace)
         namespace = key.namespace if held.namespaced else ""
-        store, _ = await held.views[informer].fetch(namespace, key.name)
-        entry = store.get(namespace, key.name)
+        entry = await self._fetch(held, informer, namespace, key.name)
         if entry is None:
             raise not_found(codec.gvk, held.plural, namespace, key.name, informer)
         return self._decode(codec, entry.raw)
@@ -599,7 +736,7 @@ class Cache:
         if selector is not None and selector.is_nothing:
             return ListResult((), codec.decode)
         store, version = await held.views[informer].fetch(space, labels=selector)
-        return self._items(codec, informer, store, space, labels, fields, limit, version)
+        return self._items(codec, held, informer, store, space, labels, fields, limit, version)
 
     def whole_object(self, kind: GroupVersionKind, namespace: str, name: str) -> bytes | None:
         """Return an object's JSON as the server sent it, or None.
@@ -625,7 +762,7 @@ class Cache:
 
         Raises: CacheError and its subclasses.
         """
-        held = self._hold(codec.gvk)
+        held = self._of_reader(codec.gvk) or self._hold(codec.gvk)
         if self._group is None:
             when = "after the cache has stopped" if self._was_started else "before the cache was started"
             raise CacheNotStartedError(
@@ -642,7 +779,7 @@ class Cache:
             resource = await self._mapper.resource_for(codec.gvk)
             self._note_scope(codec.gvk, held, namespaced=resource.namespaced, plural=resource.plural)
             assert held.namespaced is not None
-        informer = self._informer(codec)
+        informer = self._informer(codec, held)
         space = namespace if held.namespaced else ""
         if not informer.has_listed(space):
             try:
@@ -655,7 +792,7 @@ class Cache:
     def _hold(self, gvk: GroupVersionKind) -> _Held:
         held = self._held.get(gvk)
         if held is None:
-            held = self._held[gvk] = _Held()
+            held = self._held[gvk] = _Held(_Indexes())
             self._versions_of.setdefault((gvk.group, gvk.kind), []).append(held)
         return held
 
@@ -676,11 +813,18 @@ class Cache:
         counter = None if self._metrics is None else self._metrics.cache(_label(codec.gvk), self._cluster)
         self._unreadable.note(codec.gvk, raw, error, counter)
 
-    def _informer(self, codec: Codec[Any]) -> Informer:
+    def _informer(self, codec: Codec[Any], held: _Held) -> Informer:
         """Return the informer for a reader or subscriber, new or widened if need be."""
-        held = self._hold(codec.gvk)
         if held.informer is None:
-            held.metadata_only = codec.metadata_only and not held.needs_all
+            if held.part is None and codec.gvk in self._parts:
+                actor = current_actor()
+                self._log.info(
+                    "caching all objects of a sharded kind",
+                    kind=_label(codec.gvk),
+                    reader="" if actor is None else actor.controller,
+                    hint="a reader that is not a sharded controller of the kind needs them",
+                )
+            held.metadata_only = codec.metadata_only and not held.indexes.needs_all
             held.informer = self._new_informer(codec.gvk, held)
             if self._group is not None:
                 self._group.start_soon(held.informer.run)
@@ -720,17 +864,19 @@ class Cache:
         own = self._kind_options.get(gvk)
         options = self.options.for_kind(own)
         metadata_only = held.metadata_only
+        label = _label(gvk) if held.part is None else f"{_label(gvk)} (share)"
         informer = Informer(
-            _label(gvk),
+            label,
             gvk,
             lambda: self._plan(gvk, held, own, options, metadata_only=metadata_only),
             watch=options.watch,
             metadata_only=metadata_only,
             keep_managed_fields=options.keep_managed_fields,
+            part=held.part,
             observer=self._observer,
             on_other_scope=lambda: self._other_scope(gvk, held),
             install_hint=lambda: f"install the CustomResourceDefinition of {gvk.kind} in group {gvk.group or 'core'}",
-            metrics=None if self._metrics is None else self._metrics.cache(_label(gvk), self._cluster),
+            metrics=None if self._metrics is None else self._metrics.cache(label, self._cluster),
             cluster=self._cluster,
             clock=self._clock,
             rng=self._rng,
@@ -738,12 +884,14 @@ class Cache:
         )
         if held.namespaced is not None:
             informer.expect_scope(namespaced=held.namespaced)
-        for name, extract in held.indexes.items():
+        for name, extract in held.indexes.functions.items():
             informer.add_index(self._index(name, extract, gvk))
         held.views[informer] = KindView(
             informer,
             lambda scope, only_metadata: self._collection(gvk, scope, metadata_only=only_metadata, verbs=("list",)),
             metadata_only=metadata_only,
+            scopes=lambda: informer.scopes if informer.has_scopes else self._scopes(gvk, held),
+            part=lambda: None if (found := self._parts.get(gvk)) is None else found.part,
         )
         return informer
 
@@ -761,7 +909,7 @@ class Cache:
         if resource.namespaced and (own is None or own.namespaces is None):
             await self._namespaces.settled()
         try:
-            scopes = self._scopes(own, namespaced=resource.namespaced)
+            scopes = self._scopes_of(gvk, held)
         except ValueError as error:
             raise ConfigError(f"the cache options of {gvk.kind}: {error}") from error
         return {scope: self._reflector(gvk, scope, options=options, metadata_only=metadata_only) for scope in scopes}
@@ -789,8 +937,9 @@ class Cache:
         verbs: tuple[str, ...] = ("list", "watch"),
     ) -> Collection:
         resource: APIResource = await self._mapper.resource_for(gvk)
-        if (held := self._held.get(gvk)) is not None:
-            self._note_scope(gvk, held, namespaced=resource.namespaced, plural=resource.plural)
+        for held in (self._held.get(gvk), self._parts.get(gvk)):
+            if held is not None:
+                self._note_scope(gvk, held, namespaced=resource.namespaced, plural=resource.plural)
         for verb in verbs:
             self._observer.requesting(verb, resource, scope.namespace)
         return Collection(
@@ -829,6 +978,11 @@ async def running(cache: Cache) -> AsyncGenerator[Cache]:
         task.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await task
+
+
+def _share() -> object:
+    actor = current_actor()
+    return None if actor is None else actor.share
 
 
 def _label(gvk: GroupVersionKind) -> str:

@@ -57,11 +57,13 @@ class _Subscriber(NamedTuple):
 class _List:
     """A list that is being received in pages."""
 
-    __slots__ = ("changed", "is_initial", "missing", "taken")
+    __slots__ = ("changed", "fills", "is_initial", "missing", "taken")
 
-    def __init__(self, *, is_initial: bool, missing: set[tuple[str, str]]) -> None:
+    def __init__(self, *, is_initial: bool, fills: bool, missing: set[tuple[str, str]]) -> None:
         self.is_initial = is_initial
         """No reader uses the scope yet: its objects are stored as they arrive."""
+        self.fills = fills
+        """It brings objects that were left out before: they are those of an initial list."""
         self.missing = missing
         """The stored objects that were not in a page so far."""
         self.changed: list[Entry] = []
@@ -79,6 +81,7 @@ class Contents:
         *,
         metadata_only: bool = False,
         keep_managed_fields: bool = False,
+        keeps: Callable[[Metadata], bool] | None = None,
         observer: CacheObserver | None = None,
         on_other_scope: Callable[[], None] = lambda: None,
         metrics: CacheMetrics | None = None,
@@ -96,6 +99,7 @@ class Contents:
         self._api_version = kind.api_version
         self._metadata_only = metadata_only
         self._keep_managed_fields = keep_managed_fields
+        self._keeps = keeps
         self._observer = observer
         self._metrics = metrics
         self._scope_of: dict[str, Scope] = {}
@@ -243,17 +247,19 @@ class Contents:
         """Drop the pages of an unfinished list."""
         self._lists.pop(scope, None)
 
-    async def take_page(self, scope: Scope, number: int, items: list[bytes], *, is_initial: bool) -> None:
+    async def take_page(
+        self, scope: Scope, number: int, items: list[bytes], *, is_initial: bool, fills: bool = False
+    ) -> None:
         """Add a page of a list.
 
-        `is_initial`: it is the first list of the scope, which is stored as it arrives.
+        `is_initial`: it is the first list of the scope, which is stored as it arrives. `fills`: it brings objects that were left out before.
         """
-        await self._take(self._list(scope, number, is_initial=is_initial), items)
+        await self._take(self._list(scope, number, is_initial=is_initial, fills=fills), items)
 
-    def _list(self, scope: Scope, number: int, *, is_initial: bool) -> _List:
+    def _list(self, scope: Scope, number: int, *, is_initial: bool, fills: bool) -> _List:
         """Return the list that a page of this number belongs to."""
         if number == 0:
-            self._lists[scope] = _List(is_initial=is_initial, missing=self._keys(scope))
+            self._lists[scope] = _List(is_initial=is_initial, fills=fills, missing=self._keys(scope))
         return self._lists[scope]
 
     async def _take(self, listing: _List, items: list[bytes]) -> None:
@@ -262,7 +268,7 @@ class Contents:
             if listing.taken % TURN == 0:
                 await asyncio.sleep(0)
             items[position] = b""  # the page's copy goes as the store's comes
-            entry = self.entry(raw)
+            entry = self._entry_to_store(raw)
             if entry is None:
                 continue
             if listing.is_initial:
@@ -272,18 +278,18 @@ class Contents:
             if listing.missing:
                 listing.missing.discard((entry.meta.namespace, entry.meta.name))
 
-    async def replace(self, scope: Scope, listed: Replaced, *, is_initial: bool) -> None:
+    async def replace(self, scope: Scope, listed: Replaced, *, is_initial: bool, fills: bool = False) -> None:
         """Make the store equal to a complete list.
 
         A missing object becomes a delete event with an unknown state.
         """
-        listing = self._list(scope, listed.pages, is_initial=is_initial)
+        listing = self._list(scope, listed.pages, is_initial=is_initial, fills=fills)
         await self._take(listing, listed.items)
         self.abandon_list(scope)
         for count, entry in enumerate(listing.changed, 1):
             if count % TURN == 0:
                 await asyncio.sleep(0)
-            self._put(entry, is_listed=True, initial=False)
+            self._put(entry, is_listed=True, initial=listing.fills)
         for change in listed.changes:
             meta = self.change(change)
             if meta is not None:
@@ -313,7 +319,7 @@ class Contents:
 
         Return the metadata of the object, or None if it was skipped.
         """
-        entry = self.entry(change.raw)
+        entry = self._entry_to_store(change.raw)
         if entry is None:
             return None
         if self._observer is not None and not self._metadata_only:
@@ -325,6 +331,15 @@ class Contents:
         return entry.meta
 
     def _put(self, entry: Entry, *, is_listed: bool, initial: bool) -> None:
+        meta = entry.meta
+        is_kept = self._keeps is None or self._keeps(meta)
+        if is_kept or self.store.get(meta.namespace, meta.name) is not None:
+            self._update(entry, is_listed=is_listed, initial=initial)
+        if not is_kept:
+            # A child that has another owner now, or an object whose slot has moved: its last change was delivered.
+            self.store.remove(meta.namespace, meta.name)
+
+    def _update(self, entry: Entry, *, is_listed: bool, initial: bool) -> None:
         meta = entry.meta
         if (not meta.namespace) is self.namespaced:
             self.namespaced = bool(meta.namespace)
@@ -370,6 +385,31 @@ class Contents:
     def _deliver_delete(self, entry: Entry, *, delete_state_unknown: bool) -> None:
         for subscription, decode in self._subscribers:
             subscription.put(DeleteEvent(Snapshot(entry.raw, entry.meta, decode), delete_state_unknown))
+
+    async def release(self) -> int:
+        """Remove the objects that are not kept any more, without an event. Return their number."""
+        count = 0
+        for position, entry in enumerate(list(self.store), 1):
+            if position % TURN == 0:
+                await asyncio.sleep(0)
+            meta = entry.meta
+            if self._keeps is None or self._keeps(meta) or self.store.get(meta.namespace, meta.name) is not entry:
+                continue
+            self.store.remove(meta.namespace, meta.name)
+            count += 1
+        return count
+
+    def _entry_to_store(self, raw: bytes) -> Entry | None:
+        """Return the entry of an object, or None if it is not kept, or has no readable metadata."""
+        if self._keeps is not None:
+            try:
+                meta = metadata_of(raw)
+            except ValueError:
+                return self.entry(raw)  # which says what is wrong
+            # The last change of an object that is in the store still has its event.
+            if not self._keeps(meta) and self.store.get(meta.namespace, meta.name) is None:
+                return None
+        return self.entry(raw)
 
     def entry(self, raw: bytes) -> Entry | None:
         """Return the entry of an object, or None without readable metadata, because it has no key then."""

@@ -19,8 +19,10 @@ from typing_extensions import TypeVar
 
 from ctrlruntime import log
 from ctrlruntime.api.kind import GroupVersionKind
+from ctrlruntime.api.metadata import Metadata
 from ctrlruntime.cache.contents import CacheMetrics, Contents
 from ctrlruntime.cache.observer import CacheObserver
+from ctrlruntime.cache.part import Part
 from ctrlruntime.cache.reflector import (
     Backoff,
     Changed,
@@ -53,6 +55,7 @@ class Informer:
         watch: WatchOptions | None = None,
         metadata_only: bool = False,
         keep_managed_fields: bool = False,
+        part: Part | None = None,
         observer: CacheObserver | None = None,
         on_other_scope: Callable[[], None] = lambda: None,
         install_hint: Callable[[], str] = str,
@@ -69,14 +72,27 @@ class Informer:
             self._log,
             metadata_only=metadata_only,
             keep_managed_fields=keep_managed_fields,
+            keeps=None if part is None else part.keeps,
             observer=observer,
             on_other_scope=on_other_scope,
             metrics=metrics,
         )
+        self.part = part
+        """The part of the kind that is cached; None: all objects of the scopes."""
+
         self.store = self._contents.store
         self._plan = plan
         self._reflectors: dict[Scope, Reflector] = {}
         self._followers: dict[Scope, anyio.CancelScope] = {}
+        self._ends: dict[Scope, asyncio.Event] = {}
+        """Set when the follower has ended."""
+
+        self._gains: dict[Scope, int] = {}
+        """The number of gains of the part when the last list of a scope started."""
+
+        self._filled: dict[Scope, int] = {}
+        """The same of the last complete list."""
+
         self._group: TaskGroup | None = None
         self._clock = clock
         self._started_at: float | None = None
@@ -183,8 +199,11 @@ class Informer:
         error = self._errors.get(scope.namespace) or self._errors.get(None)
         return "" if error is None else str(error)
 
-    def covers(self, namespace: str, labels: Mapping[str, str] | None) -> bool:
-        """Return whether an object of this namespace with these labels is cached (ignoring field selectors)."""
+    def covers(self, namespace: str, meta: Metadata | None) -> bool:
+        """Return whether an object of this namespace with this metadata is cached (ignoring field selectors)."""
+        if self.part is not None and meta is not None and not self.part.keeps(meta):
+            return False
+        labels = None if meta is None else meta.labels
         return any(
             scope.holds(namespace) and (scope.labels is None or scope.labels.matches(labels))
             for scope in self._reflectors
@@ -192,6 +211,8 @@ class Informer:
 
     def has_namespace(self, namespace: str) -> bool:
         """Return whether objects of the namespace ("" = all) are cached."""
+        if self.part is not None and not self._reflectors:
+            return True  # it follows nothing, because this process has no object
         for scope in self._reflectors:  # noqa: SIM110 - half the time of `any`, and each write asks two or three times
             if scope.holds(namespace) if namespace else not scope.namespace:
                 return True
@@ -297,6 +318,7 @@ class Informer:
                 for covered, reflector in planned.items():
                     self._begin(covered, reflector)
                 self._check_synced()
+                self._tell()
                 await anyio.sleep_forever()  # scopes may come later, the first one, too
 
     def rescope(self, scopes: Iterable[Scope], reflector: Callable[[Scope], Reflector]) -> None:
@@ -317,6 +339,31 @@ class Informer:
         self._tell()
         self._wake()
 
+    async def fill(
+        self, gains: int, scopes: Callable[[], Iterable[Scope]], reflector: Callable[[Scope], Reflector]
+    ) -> None:
+        """Wait until a list is complete that started after so many gains of the part. List again if need be.
+
+        Its new objects are delivered like those of the first list.
+        """
+        while self._group is None and not self._is_stopped:
+            await self._news.wait()
+        self.rescope(scopes(), reflector)
+        for scope, followed in self._reflectors.items():
+            if self._gains[scope] < gains:
+                self._followers[scope].cancel()
+                self._follow_scope(scope, followed, after=self._ends[scope])
+        while not self._is_stopped and any(self._filled.get(scope, -1) < gains for scope in self._reflectors):
+            await self._news.wait()
+
+    async def release(self) -> None:
+        """Remove the objects that the part does not keep any more."""
+        count = await self._contents.release()
+        if self._metrics is not None:
+            self._count(self._metrics)
+        if count:
+            self._log.info("objects of other replicas removed", objects=count)
+
     def _begin(self, scope: Scope, reflector: Reflector) -> None:
         assert self._group is not None
         self._begun_at[scope] = self._clock()
@@ -326,8 +373,15 @@ class Informer:
         if scope.sync_period is not None and scope.sync_period not in self._resyncing:
             self._resyncing.add(scope.sync_period)
             self._group.start_soon(self._resync, scope.sync_period)
+        self._follow_scope(scope, reflector)
+
+    def _follow_scope(self, scope: Scope, reflector: Reflector, after: asyncio.Event | None = None) -> None:
+        """Follow a scope, or list it again `after` its former follower has ended: what that still takes belongs to the list before."""
+        assert self._group is not None
+        gains = self._gains[scope] = 0 if self.part is None else self.part.selection.gains
         follower = self._followers[scope] = anyio.CancelScope()
-        self._group.start_soon(self._follow_until, scope, reflector, follower)
+        ended = self._ends[scope] = asyncio.Event()
+        self._group.start_soon(self._follow_until, scope, reflector, follower, gains, after, ended)
 
     def _end(self, scope: Scope) -> None:
         self._followers.pop(scope).cancel()
@@ -335,6 +389,7 @@ class Informer:
         self._versions.pop(scope.namespace, None)
         self._numbers.pop(scope.namespace, None)
         self._begun_at.pop(scope, None)
+        self._filled.pop(scope, None)
         self._errors.pop(scope.namespace, None)
         self._reported = {told for told in self._reported if told[0] != scope.namespace}
         count = self._contents.drop(scope)
@@ -342,9 +397,24 @@ class Informer:
             self._count(self._metrics)
         self._log.info("no longer cached", namespace=scope.namespace or "all", objects=count)
 
-    async def _follow_until(self, scope: Scope, reflector: Reflector, follower: anyio.CancelScope) -> None:
-        with follower:
-            await self._follow(scope, reflector, follower)
+    async def _follow_until(
+        self,
+        scope: Scope,
+        reflector: Reflector,
+        follower: anyio.CancelScope,
+        gains: int,
+        after: asyncio.Event | None,
+        ended: asyncio.Event,
+    ) -> None:
+        try:
+            if after is not None:
+                with anyio.CancelScope(shield=True):  # it was cancelled, so it ends
+                    await after.wait()
+                reflector.restart()
+            with follower:
+                await self._follow(scope, reflector, follower, gains)
+        finally:
+            ended.set()
 
     async def _planned(self) -> Mapping[Scope, Reflector]:
         """Ask which scopes there are until the kind is known to the server."""
@@ -370,7 +440,7 @@ class Informer:
         self._tell()
         self._wake()
 
-    async def _follow(self, scope: Scope, reflector: Reflector, follower: anyio.CancelScope) -> None:
+    async def _follow(self, scope: Scope, reflector: Reflector, follower: anyio.CancelScope, gains: int) -> None:
         requests = _Requests(reflector)
         while True:
             try:
@@ -378,7 +448,7 @@ class Informer:
                     async for update in updates:
                         if follower.cancel_called:
                             return  # what was dropped must not come back with an update that was under way
-                        await self._take(scope, update)
+                        await self._take(scope, update, gains)
                         if self._metrics is not None:
                             self._count(self._metrics)
                             if not isinstance(update, Changed):
@@ -390,8 +460,9 @@ class Informer:
                 reflector.restart()
                 await self._sleep(self._backoff.next())
 
-    async def _take(self, scope: Scope, update: Update) -> None:
+    async def _take(self, scope: Scope, update: Update, gains: int) -> None:
         is_first = scope.namespace not in self._versions
+        fills = self._filled.get(scope, gains) < gains
         match update:
             case Changed(changes, version):
                 for change in changes:
@@ -400,12 +471,13 @@ class Informer:
             case Progressed(version):
                 self._advance(scope, version)
             case Listed(items, number):
-                await self._contents.take_page(scope, number, items, is_initial=is_first)
+                await self._contents.take_page(scope, number, items, is_initial=is_first, fills=fills)
             case Replaced(_, version):
-                await self._contents.replace(scope, update, is_initial=is_first)
+                await self._contents.replace(scope, update, is_initial=is_first, fills=fills)
+                self._filled[scope] = gains
                 self._advance(scope, version)
                 self._check_synced()
-                if is_first:
+                if is_first or fills:
                     self._tell()
             case Failed(error, state):
                 self._contents.abandon_list(scope)

@@ -7,12 +7,13 @@ other permission.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator
 from dataclasses import replace
 from typing import Any, TypeAlias
 
 from ctrlruntime.api.metadata import Metadata, metadata_of
 from ctrlruntime.cache.informer import Informer
+from ctrlruntime.cache.part import Part
 from ctrlruntime.cache.scope import Scope
 from ctrlruntime.cache.store import Store
 from ctrlruntime.client.marks import NOT_CACHED, WHOLE, Key, Listing
@@ -26,12 +27,23 @@ Collections: TypeAlias = Callable[[Scope, bool], Awaitable[Collection]]
 class KindView:
     """See `ctrlruntime.client.gate.InformerView`."""
 
-    __slots__ = ("_collections", "informer", "metadata_only")
+    __slots__ = ("_collections", "_part", "_scopes_now", "informer", "metadata_only")
 
-    def __init__(self, informer: Informer, collections: Collections, *, metadata_only: bool) -> None:
+    def __init__(
+        self,
+        informer: Informer,
+        collections: Collections,
+        *,
+        metadata_only: bool,
+        scopes: Callable[[], Iterable[Scope]],
+        part: Callable[[], Part | None],
+    ) -> None:
         self.informer = informer
         self.metadata_only = metadata_only
         self._collections = collections
+        self._scopes_now = scopes
+        self._part = part
+        """Returns the part of the kind that is cached for sharded controllers, here or in another informer."""
 
     # --- what it shows -------------------------------------------------------------------------------------------------
 
@@ -48,8 +60,12 @@ class KindView:
     def entries(self, namespace: str) -> Iterable[Metadata]:
         return [entry.meta for entry in self.informer.store.select(namespace)]
 
-    def covers(self, namespace: str, labels: Mapping[str, str] | None) -> bool:
-        return self.informer.covers(namespace, labels)
+    def covers(self, namespace: str, meta: Metadata | None) -> bool:
+        return self.informer.covers(namespace, meta)
+
+    @property
+    def is_part(self) -> bool:
+        return self.informer.part is not None
 
     @property
     def is_filtered_by_fields(self) -> bool:
@@ -66,32 +82,38 @@ class KindView:
         "" = all). Raises: CtrlError.
         """
         versions: dict[Key, str] = {}
+        kept: set[Key] = set()
         positions: list[str] = []
+        part = self._part()
         for scope in self._scopes(*key):
             items, position = await (await self._collections(scope, True)).all()
-            versions.update((meta.key, meta.resource_version) for meta in map(metadata_of, items))
+            for meta in map(metadata_of, items):
+                versions[meta.key] = meta.resource_version
+                if part is not None and part.keeps(meta):
+                    kept.add(meta.key)
             positions.append(position)
-        return Listing(_least(positions), versions)
+        return Listing(_least(positions), versions, None if part is None else frozenset(kept))
 
     async def fetch(self, namespace: str, name: str = WHOLE, labels: LabelSelector | None = None) -> tuple[Store, str]:
         """Return a store with objects from the server, the informer's indexes, and its version.
 
-        Raises: CtrlError.
+        One object is read even if the informer has only a part of the kind, without it. Raises: CtrlError.
         """
+        part = self.informer.part if name == WHOLE else None
         store = self.informer.store.new_like_this()
         positions: list[str] = []
         for scope in self._scopes(namespace, name, labels):
             items, position = await (await self._collections(scope, self.metadata_only)).all()
             for raw in items:
                 entry = self.informer.entry(raw)
-                if entry is not None:
+                if entry is not None and (part is None or part.keeps(entry.meta)):
                     store.put(entry)
             positions.append(position)
         return store, _least(positions)
 
     def _scopes(self, namespace: str, name: str, labels: LabelSelector | None = None) -> Iterator[Scope]:
         """Return the informer's scopes, restricted to a namespace, a name and labels."""
-        for scope in self.informer.scopes:
+        for scope in self._scopes_now():
             if namespace and not scope.holds(namespace):
                 continue
             terms = [scope.fields, str(from_fields({"metadata.name": name})) if name != WHOLE else ""]

@@ -78,8 +78,13 @@ class View(Protocol):
         """Return all objects of the namespace ("" = all)."""
         ...
 
-    def covers(self, namespace: str, labels: Mapping[str, str] | None) -> bool:
-        """Return whether the cache includes objects with these labels in this namespace."""
+    def covers(self, namespace: str, meta: Metadata | None) -> bool:
+        """Return whether the cache includes an object with this metadata in this namespace."""
+        ...
+
+    @property
+    def is_part(self) -> bool:
+        """Whether it has only the objects of the shares of this process."""
         ...
 
 
@@ -110,6 +115,22 @@ class Listing(NamedTuple):
 
     position: str
     versions: Mapping[Key, str]
+    part: frozenset[Key] | None = None
+    """The keys that a view of a part of the kind shows; None without such a view."""
+
+    def version(self, view: View, key: Key) -> str | None:
+        """Return the version of an object that a view has to show; None: it has none."""
+        is_hidden = self.part is not None and view.is_part and key not in self.part
+        return None if is_hidden else self.versions.get(key)
+
+    def expected(self, view: View, namespace: str) -> Mapping[Key, str]:
+        """Return the objects of a namespace ("" = all) that a view has to show."""
+        part = self.part if self.part is not None and view.is_part else None
+        return {
+            key: version
+            for key, version in self.versions.items()
+            if (not namespace or key[0] == namespace) and (part is None or key in part)
+        }
 
 
 class Mark:
@@ -121,8 +142,8 @@ class Mark:
         "ended",
         "key",
         "known",
-        "labels",
         "listing",
+        "meta",
         "opened",
         "opened_at",
         "parts",
@@ -143,7 +164,8 @@ class Mark:
         self.version = ""
         """STORED: the stored version. DELETED: the last known version of the object."""
         self.uid = ""
-        self.labels: Mapping[str, str] | None = None
+        self.meta: Metadata | None = None
+        """The object as it was stored or deleted, to know whether a view has it."""
         self.listing: Listing | None = None
         self.parts: dict[Key, Mark] = {}
         """DELETED, for a collection: a mark for each object."""
@@ -158,7 +180,7 @@ class Mark:
         """
         mark = cls(meta.key)
         mark.state, mark.uid, mark.version = State.DELETED, meta.uid, meta.resource_version
-        mark.labels, mark._may_linger = meta.labels, True
+        mark.meta, mark._may_linger = meta, True
         return mark
 
     def is_shown(self, view: View, key: Key | None = None) -> bool:
@@ -177,7 +199,7 @@ class Mark:
                 if position >= (number := _number(self.version)) >= 0:
                     return True
                 if entry is None:
-                    return not view.covers(namespace, self.labels)
+                    return not view.covers(namespace, self.meta)
                 return _is_at_least(entry.resource_version, number, self.version)
             case State.DELETED if self.key[1] != WHOLE:
                 return self._is_gone(view)
@@ -222,18 +244,18 @@ class Mark:
         # A terminating object that the cache has not seen at all is still to come.
         namespace, _ = self.key
         is_to_come = self._may_linger and view.position(namespace) < _number(self.version)
-        return not (is_to_come and view.covers(namespace, self.labels))
+        return not (is_to_come and view.covers(namespace, self.meta))
 
     def _is_listing_shown(self, view: View, position: int, namespace: str, name: str) -> bool:
         assert self.listing is not None
-        versions, listed = self.listing.versions, _number(self.listing.position)
+        listed = _number(self.listing.position)
         if position >= listed >= 0:
             return True
         if self._shown_at == (view, position):
             return True
         if name != WHOLE:
-            return _is_as_listed(view.entry(namespace, name), versions.get((namespace, name)), listed)
-        expected = {key: version for key, version in versions.items() if not namespace or key[0] == namespace}
+            return _is_as_listed(view.entry(namespace, name), self.listing.version(view, (namespace, name)), listed)
+        expected = self.listing.expected(view, namespace)
         shown = {(meta.namespace, meta.name): meta for meta in view.entries(namespace)}
         is_shown = all(
             _is_as_listed(shown.get(key), expected.get(key), listed) for key in expected.keys() | shown.keys()
@@ -254,7 +276,7 @@ class Mark:
             return False
         entry = view.entry(*self.key)
         # An object that is absent could still be one that came and went before the list.
-        return entry is not None and _is_as_listed(entry, self.listing.versions.get(self.key), listed)
+        return entry is not None and _is_as_listed(entry, self.listing.version(view, self.key), listed)
 
 
 class Marks:
@@ -298,7 +320,7 @@ class Marks:
         if not meta.resource_version:
             self.unknown(kind, mark)
             return
-        mark.version, mark.uid, mark.labels = meta.resource_version, meta.uid, meta.labels
+        mark.version, mark.uid, mark.meta = meta.resource_version, meta.uid, meta
         self._end(kind, mark, State.STORED)
 
     def deleted(self, kind: Kind, mark: Mark, uid: str, version: str = "") -> None:
@@ -354,7 +376,7 @@ class Marks:
             is_before = mark.ended < stored.opened
             if is_before and mark.state is State.UNKNOWN:
                 # Readers that hold it get something to wait for.
-                mark.state, mark.version, mark.labels = State.STORED, stored.version, stored.labels
+                mark.state, mark.version, mark.meta = State.STORED, stored.version, stored.meta
             if is_before or (mark.state is State.STORED and 0 <= _number(mark.version) <= _number(stored.version)):
                 marks.remove(mark)
 

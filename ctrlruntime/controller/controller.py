@@ -500,7 +500,16 @@ class Controller(Generic[R]):
         tokens = self._bind(request, run.id)
         try:
             is_fenced = self.options.needs_leader_election
-            with acting(Actor(self.name, request, run.id, fenced=is_fenced, triggers=item.triggers, grant=grant)):
+            actor = Actor(
+                self.name,
+                request,
+                run.id,
+                fenced=is_fenced,
+                triggers=item.triggers,
+                grant=grant,
+                share=self._shard,
+            )
+            with acting(actor):
                 if self._tracing is None:
                     result, error = await self._call(run)
                 else:

@@ -100,7 +100,7 @@ class Explainer:
     def watches(self) -> facts.Watches:
         found: list[facts.Watch] = []
         for cluster in self._clusters():
-            for gvk, informer in cluster.cache.informers().items():
+            for gvk, informer in cluster.cache.all_informers():
                 kind = gvk.group_kind
                 # Before the server has said what the kind is, there is no reflector.
                 followed: Mapping[Scope, Reflector | None] = informer.reflectors or {Scope(): None}
@@ -140,7 +140,7 @@ class Explainer:
         return facts.Watch(
             kind=kind,
             cluster=cluster.name,
-            scope=scope_of(scope),
+            scope=" ".join(filter(None, (scope_of(scope), "" if informer.part is None else "(share of this replica)"))),
             state="resolving" if reflector is None else reflector.state.name.lower(),
             is_synced=informer.is_synced,
             objects=len(informer.store),

@@ -18,7 +18,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import dataclasses
-from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Coroutine
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Coroutine, Sequence
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import anyio
@@ -48,6 +48,7 @@ from ctrlruntime.manager.runnables import (
     as_runnable,
     needs_leader_election,
 )
+from ctrlruntime.manager.shards import SharedObjects
 from ctrlruntime.manager.sideloop import SideLoop
 from ctrlruntime.manager.watchdog import USUAL, LoopWatch, Watchdog
 from ctrlruntime.metrics import Metrics
@@ -63,12 +64,14 @@ from ctrlruntime.serving.loops import EventLoopBlockedError, run_on
 from ctrlruntime.tracing import Tracing
 
 if TYPE_CHECKING:
+    from ctrlruntime.api.metadata import Metadata
     from ctrlruntime.controller.sharding import Shard
     from ctrlruntime.leaderelection import Elector, LeaderElection, LeaseConnection
     from ctrlruntime.manager.flags import Flags
     from ctrlruntime.manager.sharding import Replica
     from ctrlruntime.metrics import SecureMetrics
     from ctrlruntime.ownership.options import ShardBy, Sharding
+    from ctrlruntime.reconcile import Request
     from ctrlruntime.serving.server import Address, Handler, HTTPServer
     from ctrlruntime.webhook.server import WebhookOptions, WebhookServer
 
@@ -132,6 +135,8 @@ class Manager:
 
             self._replica = Replica(
                 sharding,
+                fill=cluster.cache.fill_parts,
+                free=cluster.cache.release_parts,
                 catch_up=self._catch_up,
                 lead=self._lead_as_member,
                 stop_leading=self._stop_leading,
@@ -158,6 +163,9 @@ class Manager:
         self._observe(cluster)
         self._clusters: list[Cluster] = [cluster]
         self._controllers: list[Controller[Any]] = []
+        self.shards = SharedObjects(lambda: self._controllers, cluster.fence)
+        """Which replica reconciles an object, if replicas share them."""
+
         self._others = Group("others", self._runnable_failed, ended=self._runnable_ended, fenced=False)
         self._leaders = Group("leader election", self._runnable_failed, ended=self._runnable_ended, fenced=True)
         self._caches = Group("caches", self._runnable_failed, fenced=False)
@@ -314,6 +322,17 @@ class Manager:
         Builders call it for `sharded=True`. Raises: ConfigError for an unknown rule.
         """
         return None if self._replica is None else self._replica.new_shard(controller, by, group, kind)
+
+    def hold_part(
+        self, kind: type[Any], shard: Shard[Any], owners: Callable[[Metadata], Sequence[Request]] | None, /
+    ) -> None:
+        """Cache only the objects of a share for its controller. Builders call it.
+
+        `owners`: returns the requests that an object belongs to; None: the controller reconciles the objects themselves.
+        """
+        if self._replica is not None:
+            rule = self._replica.rule(shard, self.scheme.gvk_for(kind).kind, owners)
+            self.cache.hold_part(kind, shard, rule, self._replica.shards)
 
     def discover(self, package: str) -> None:
         """Import a package, and register its kinds.

@@ -121,8 +121,8 @@ class FunctionRunnable:
 
 
 def actor_of(runnable: object, *, fenced: bool) -> Actor:
-    """Return the actor of a runnable's calls. A controller has a name."""
-    return Actor(str(getattr(runnable, "name", "") or ""), fenced=fenced)
+    """Return the actor of a runnable's calls. A controller has a name, and perhaps a share."""
+    return Actor(str(getattr(runnable, "name", "") or ""), fenced=fenced, share=getattr(runnable, "shard", None))
 
 
 def needs_leader_election(runnable: Runnable) -> bool:

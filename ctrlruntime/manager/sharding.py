@@ -7,10 +7,11 @@ import hashlib
 import os
 import secrets
 import socket
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from typing import Any, Final
 
-from ctrlruntime.api.metadata import NamespacedName
+from ctrlruntime.api.metadata import Metadata, NamespacedName
+from ctrlruntime.cache.part import Rule
 from ctrlruntime.errors import ConfigError
 from ctrlruntime.healthz import UnhealthyError
 from ctrlruntime.leaderelection.connection import LeaseConnection
@@ -21,8 +22,10 @@ from ctrlruntime.ownership.leases import Leases
 from ctrlruntime.ownership.machine import Change, Machine
 from ctrlruntime.ownership.member import Member
 from ctrlruntime.ownership.options import ShardBy, Sharding, ShardKey
+from ctrlruntime.ownership.parts import Children, Roots
 from ctrlruntime.ownership.shards import ControllerShard, Shards, key_of
 from ctrlruntime.ownership.state import RingState, SlotOwner
+from ctrlruntime.reconcile import Request
 from ctrlruntime.rest.fence import lease_clock
 from ctrlruntime.rest.transport import Transport
 from ctrlruntime.scheme import Scheme
@@ -43,6 +46,8 @@ class Replica:
         self,
         options: Sharding,
         *,
+        fill: Callable[[int], Awaitable[None]],
+        free: Callable[[], Awaitable[None]],
         catch_up: Callable[[], None],
         lead: Callable[[], None],
         stop_leading: Callable[[], Coroutine[Any, Any, None]],
@@ -53,6 +58,8 @@ class Replica:
             options.slots,
             self,
             drain_timeout=options.drain_timeout,
+            fill=fill,
+            free=free,
             catch_up=catch_up,
             lead=lead,
             stop_leading=stop_leading,
@@ -79,6 +86,11 @@ class Replica:
             )
         self._rules.append(f"{controller}:{by.name if isinstance(by, ShardKey) else by}")
         return self.shards.new_shard(key_of(by, group, kind))
+
+    def rule(self, shard: object, kind: str, owners: Callable[[Metadata], Sequence[Request]] | None) -> Rule:
+        """Return what is cached of a kind for the controller of a share; see `Manager.hold_part`."""
+        assert isinstance(shard, ControllerShard)
+        return Roots(shard, kind) if owners is None else Children(shard, owners)
 
     @property
     def layout(self) -> str:

@@ -5,19 +5,20 @@ controllers, and reports when it is done:
 
 | state | here | reported to the member |
 |---|---|---|
-| `WARMING` | requests are kept, not reconciled | `warmed`, once all sharded controllers have synced |
+| `WARMING` | its objects are cached; requests are kept, not reconciled | `warmed`, once the caches have all of them |
 | `CATCHING_UP` | each cached kind is compared with the API server before its next read | `caught_up` |
 | `OPEN` | a new grant; what was kept and each cached object of the slot is enqueued | |
 | `DRAINING` | nothing starts; running reconciles end; the grant is closed; open writes end | `drained` |
-| `CLOSED`, `FOREIGN` | the grant is closed; what runs is cancelled | |
+| `CLOSED` | the grant is closed; what runs is cancelled | |
+| `FOREIGN` | the same; its objects leave the caches some time after another member has the slot | |
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any, Generic, Protocol
+from typing import Any, Final, Generic, Protocol
 
 from typing_extensions import TypeVar
 
@@ -34,6 +35,11 @@ R = TypeVar("R", default=Request)
 
 _HELD = frozenset({SlotState.OPEN, SlotState.DRAINING})
 _KEPT = frozenset({SlotState.WARMING, SlotState.CATCHING_UP, SlotState.DRAINING})
+_CACHED = frozenset({SlotState.CATCHING_UP, SlotState.OPEN, SlotState.DRAINING})
+"""The states in which the caches have all objects of a slot."""
+
+LINGER: Final = 60.0
+"""Seconds that the objects of a lost slot stay in the caches. If it comes back, as after an outage, nothing is listed again."""
 
 
 class Sharded(Protocol):
@@ -71,7 +77,7 @@ class Owner(Protocol):
 class _Slot:
     """One slot on this side."""
 
-    __slots__ = ("changes", "grant", "kept", "state")
+    __slots__ = ("changes", "grant", "kept", "release", "state")
 
     def __init__(self) -> None:
         self.state = SlotState.FOREIGN
@@ -79,6 +85,9 @@ class _Slot:
         """The number of changes so far: what was begun before the last one is out of date."""
 
         self.grant: Grant | None = None
+        self.release: asyncio.TimerHandle | None = None
+        """The time at which its objects leave the caches."""
+
         self.kept: dict[ControllerShard[Any], set[Any]] = {}
         """The requests to enqueue when the slot opens: those that came while it was on its way, or that were not done when it was to move."""
 
@@ -90,10 +99,13 @@ class Shards:
         slots: Their number, without that of the leader.
         owner: The member.
         drain_timeout: See `Sharding`.
+        fill: Waits until the caches have the objects of the first so many gains.
+        free: Removes objects of slots that are not cached any more.
         catch_up: Called before slots open: what other processes wrote must be seen by the next reads.
         lead: Called when the slot of the leader opens.
         stop_leading: Ends what only the leader runs; called when the slot of the leader is given away.
         lost: Called when the slot of the leader is lost.
+        linger: The seconds that the objects of a lost slot stay in the caches.
 
     """
 
@@ -103,14 +115,26 @@ class Shards:
         owner: Owner,
         *,
         drain_timeout: float = 10.0,
+        fill: Callable[[int], Awaitable[None]],
+        free: Callable[[], Awaitable[None]],
         catch_up: Callable[[], None],
         lead: Callable[[], None],
         stop_leading: Callable[[], Coroutine[Any, Any, None]],
         lost: Callable[[], None],
+        linger: float = LINGER,
     ) -> None:
         self.count = slots
         self._owner = owner
         self._drain_timeout = drain_timeout
+        self._fill = fill
+        self._free = free
+        self._linger = linger
+        self.cached: set[int] = set()
+        """The slots whose objects are cached."""
+
+        self.gains = 0
+        """How often slots were added to them."""
+
         self._catch_up = catch_up
         self._lead = lead
         self._stop_leading = stop_leading
@@ -118,6 +142,8 @@ class Shards:
         self._slots = [_Slot() for _ in range(slots + 1)]
         self._controllers: list[tuple[Sharded, ControllerShard[Any]]] = []
         self._tasks: set[asyncio.Task[Any]] = set()
+        self._freeing: asyncio.Task[None] | None = None
+        self._frees_again = False
         self._log = log.get_logger("sharding")
         self.foreign_requests = 0
         """The number of requests that were dropped, because another replica reconciles them."""
@@ -129,6 +155,11 @@ class Shards:
 
     def state(self, slot: int) -> SlotState:
         return self._slots[slot].state
+
+    @property
+    def keeps_nothing(self) -> bool:
+        """Whether no slot is cached."""
+        return not self.cached
 
     @property
     def has_opened(self) -> bool:
@@ -194,6 +225,9 @@ class Shards:
             slot = self._slots[change.slot]
             slot.state = change.state
             slot.changes += 1
+            if slot.release is not None:
+                slot.release.cancel()
+                slot.release = None
             match change.state:
                 case SlotState.WARMING:
                     warming.append(change.slot)
@@ -205,12 +239,17 @@ class Shards:
                 case SlotState.DRAINING:
                     drained[change.slot] = change.grant
                 case SlotState.CLOSED | SlotState.FOREIGN:
+                    if change.state is SlotState.FOREIGN:
+                        self._release_later(change.slot)
                     slot.kept.clear()
                     if slot.grant is not None:  # not given away by this process
                         slot.grant.close()
                         slot.grant = None
                         lost.append(change.slot)
         if warming:
+            if gained := {*warming} - self.cached - {self.count}:
+                self.cached |= gained
+                self.gains += 1
             self._run(self._warm(warming))
         if caught_up:
             self._catch_up()
@@ -236,9 +275,36 @@ class Shards:
         return task
 
     async def _warm(self, slots: list[int]) -> None:
+        gains = self.gains
         for controller, _ in self._controllers:
             await controller.wait_synced()
+        await self._fill(gains)
         self._owner.warmed(slots)
+
+    def _release_later(self, number: int) -> None:
+        if number in self.cached:
+            loop = asyncio.get_running_loop()
+            self._slots[number].release = loop.call_later(self._linger, self._release, number)
+
+    def _release(self, number: int) -> None:
+        """Free the objects of a slot that another member has."""
+        if self._owner.owner(number).member:
+            self._slots[number].release = None
+            self.cached.discard(number)
+            if self._freeing is None or self._freeing.done():
+                self._freeing = self._run(self._free_all())
+            else:
+                self._frees_again = True
+        else:
+            # The ring is not known, or the slot has no owner: it may well come back.
+            self._release_later(number)
+
+    async def _free_all(self) -> None:
+        await asyncio.sleep(0)  # many slots go at once
+        self._frees_again = True
+        while self._frees_again:
+            self._frees_again = False
+            await self._free()
 
     def _open(self, slot: _Slot, change: Change) -> None:
         if slot.grant is None:
@@ -306,6 +372,10 @@ class Shards:
 
     async def close(self) -> None:
         """End what runs here."""
+        for slot in self._slots:
+            if slot.release is not None:
+                slot.release.cancel()
+                slot.release = None
         for task in self._tasks:
             task.cancel()
         if self._tasks:
@@ -321,6 +391,14 @@ class ControllerShard(Generic[R]):
 
     def slot(self, request: R) -> int:
         return slot_of(self._key(request), self._shards.count)
+
+    def keeps(self, request: R) -> bool:
+        """Return whether the object of a request, and its children, are cached."""
+        return slot_of(self._key(request), self._shards.count) in self._shards.cached
+
+    def has(self, request: R) -> bool:
+        """Return whether the object of a request is cached if it exists."""
+        return self._shards.state(self.slot(request)) in _CACHED
 
     def is_in(self, slots: Collection[int], request: R) -> bool:
         return self.slot(request) in slots

@@ -74,7 +74,8 @@ class Grant:
 class Actor(msgspec.Struct, frozen=True):
     """The actor of a call: the controller, the request, the reconcile ID, and what triggered the reconcile.
 
-    `fenced`: only while leader. `grant`: only while it is valid, in place of leadership.
+    `fenced`: only while leader. `grant`: only while it is valid, in place of leadership. `share`: the share of a sharded controller; its
+    cached reads see no other objects of the kinds that are divided.
     """
 
     controller: str
@@ -83,6 +84,7 @@ class Actor(msgspec.Struct, frozen=True):
     fenced: bool = True
     triggers: tuple[object, ...] = ()
     grant: Grant | None = None
+    share: object = None
 
 
 _actor: ContextVar[Actor | None] = ContextVar("ctrlruntime_actor", default=None)

@@ -240,12 +240,15 @@ class World:
         self.faults = []
         self.supports_streaming = True
         self.changed = asyncio.Event()
+        self.lists = 0
+        """The number of lists that an informer began; a live read is not one."""
 
-    def put(self, name, *, uid=None):
+    def put(self, name, *, uid=None, owner=""):
         known = self.objects.get(name)
         self.revision += 1
         uid = uid or (known["uid"] if known else f"{name}-{self.revision}")
-        raw = obj(name, self.revision, uid=uid)
+        references = [{"kind": "Root", "name": owner, "uid": f"uid-{owner}"}] if owner else None
+        raw = obj(name, self.revision, uid=uid, **({"metadata": {"ownerReferences": references}} if owner else {}))
         self._note("MODIFIED" if known and known["uid"] == uid else "ADDED", name, raw)
         self.objects[name] = {"uid": uid, "raw": raw}
 
@@ -282,6 +285,7 @@ class World:
         await asyncio.sleep(0)
         if not continue_token:
             self._fault("list")
+            self.lists += 1
             version, start = self.revision, 0
             self.snapshot = [known["raw"] for _, known in sorted(self.objects.items())]
         else:
@@ -292,6 +296,11 @@ class World:
         end = min(start + limit, len(self.snapshot))
         token = f"{version}:{end}" if end < len(self.snapshot) else ""
         return page(*self.snapshot[start:end], version=version, token=token)
+
+    async def all(self):
+        """Return what a live read of everything returns."""
+        await asyncio.sleep(0)
+        return [known["raw"] for _, known in sorted(self.objects.items())], str(self.revision)
 
     async def watch(self, *, resource_version, timeout, timeout_grace, initial_events=False):
         await asyncio.sleep(0)

@@ -33,7 +33,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from servers import LONGEST_WAIT
 
-from ctrlruntime.api.metadata import envelope_of
+from ctrlruntime.api.metadata import Metadata, envelope_of
 from ctrlruntime.cache.contents import MAX_LOGGED
 from ctrlruntime.cache.informer import Informer
 from ctrlruntime.cache.managed_fields import cut_managed_fields, cut_with_envelope
@@ -652,7 +652,7 @@ async def test_all_other_namespaces_beside_one_of_its_own_do_not_touch_its_objec
         assert (informer.version("x"), informer.version("y"), informer.version("")) == (5, 9, 5)
         assert informer.covers("y", None)
         assert not informer.covers("x", None)
-        assert informer.covers("x", {"l": "1"})
+        assert informer.covers("x", Metadata(labels={"l": "1"}))
         assert informer.has_namespace("")
 
 

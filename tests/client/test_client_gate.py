@@ -39,7 +39,7 @@ class View:
     def entries(self, namespace):
         return self.objects.values()
 
-    def covers(self, namespace, labels):
+    def covers(self, namespace, meta):
         return True
 
     def changed(self):

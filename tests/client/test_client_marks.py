@@ -45,8 +45,8 @@ class View:
     def entries(self, namespace):
         return [meta for key, meta in self.objects.items() if not namespace or key[0] == namespace]
 
-    def covers(self, namespace, labels):
-        return self.selector is None or (labels or {}).items() >= self.selector.items()
+    def covers(self, namespace, meta):
+        return self.selector is None or (meta.labels or {}).items() >= self.selector.items()
 
     def show(self, *objects, at=None):
         self.objects = {(one.namespace, one.name): one for one in objects}

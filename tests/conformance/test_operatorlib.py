@@ -10,6 +10,7 @@ import ctrlruntime as ctrl
 from ctrlruntime.api import apps, batch, core, meta
 from ctrlruntime.errors import ConfigError
 from ctrlruntime.operatorlib import Pruner, keep_newest, older_than
+from ctrlruntime.testing import eventually
 
 LABELS = {"pruned": "yes"}
 
@@ -152,7 +153,10 @@ async def test_of_replica_sets_those_without_pods_go(client, namespace):
         )
         await client.create(made)
 
-    gone = await Pruner(client, apps.ReplicaSet, keep_newest(0), namespace=namespace, labels=LABELS).prune()
+    pruner = Pruner(client, apps.ReplicaSet, keep_newest(0), namespace=namespace, labels=LABELS)
+
+    # An object that changes between the list and the deletion is skipped: the controller writes its first status.
+    gone = await eventually(pruner.prune, timeout=120)
 
     assert names(gone) == ["empty"]
 

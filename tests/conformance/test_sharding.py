@@ -137,3 +137,117 @@ async def test_without_leader_elect_one_process_reconciles_everything(server, cl
     await create(client, namespace, 5)
     async with ctrl.running(mgr):
         await eventually(lambda: {f"c-{n}" for n in range(5)} <= seen, timeout=LONGEST_WAIT)
+
+
+class Reader:
+    """A manager with a sharded controller that owns Secrets. Each reconcile makes the Secret of its ConfigMap, and notes what it reads."""
+
+    def __init__(self, server, namespace, name: str) -> None:
+        self.name = name
+        self.own: set[str] = set()
+        self.errors: dict[str, ctrl.errors.ForeignShardError] = {}
+        self.live: set[str] = set()
+        self.listed: set[str] = set()
+        self.whole: set[str] = set()
+        self.mgr = ctrl.new_manager(
+            ctrl.get_config(str(server.kubeconfig_path)),
+            cache=ctrl.CacheOptions(namespaces=[namespace]),
+            sharding=ctrl.Sharding(
+                ID, namespace=namespace, identity=name, slots=64, lease_duration=5, renew_deadline=4, renew_period=1
+            ),
+        )
+        (
+            ctrl.new_controller_managed_by(self.mgr)
+            .for_(core.ConfigMap, predicates=[lambda event: event.meta.name.startswith("c-")])
+            .owns(core.Secret)
+            .with_options(sharded=True, max_concurrent_reconciles=5)
+            .complete(self.reconcile)
+        )
+        self.mgr.add(Everywhere(self))
+        self.task = asyncio.ensure_future(self.mgr.start())
+
+    async def reconcile(self, request: ctrl.Request) -> None:
+        client = self.mgr.client
+        mine = await client.get_or_none(core.ConfigMap, request)
+        if mine is None:
+            return
+
+        def mutate(secret: core.Secret) -> None:
+            secret.data = {"owner": self.name.encode()}
+            ctrl.set_controller_reference(mine, secret)
+
+        await ctrl.create_or_update(client, core.Secret, request, mutate)
+        self.listed = {each.metadata.name for each in await client.list(core.ConfigMap, labels=LABELS)}
+        for number in range(OBJECTS):
+            other = ctrl.NamespacedName(request.namespace, f"c-{number}")
+            try:
+                await client.get(core.ConfigMap, other)
+            except ctrl.errors.ForeignShardError as error:
+                self.errors[other.name] = error
+                found = await client.get(core.ConfigMap, other, live_fallback=True)
+                self.live.add(found.metadata.name)
+        self.own.add(request.name)
+
+
+class Everywhere:
+    """What every replica runs, such as a webhook: it reads all objects from its cache."""
+
+    needs_leader_election = False
+
+    def __init__(self, reader: Reader) -> None:
+        self.reader = reader
+
+    async def start(self) -> None:
+        found = await self.reader.mgr.client.list(core.ConfigMap, labels=LABELS)
+        self.reader.whole = {each.metadata.name for each in found}
+        await asyncio.Event().wait()
+
+
+@pytest.fixture
+async def readers(server, namespace):
+    started: list[Reader] = []
+
+    def start(name: str) -> Reader:
+        started.append(Reader(server, namespace, name))
+        return started[-1]
+
+    yield start
+    for reader in started:
+        reader.mgr.stop()
+    for reader in started:
+        with contextlib.suppress(asyncio.CancelledError):
+            await reader.task
+
+
+def cached(reader: Reader, kind: str) -> set[str]:
+    """Return the objects of a kind in the cache of the sharded controller."""
+    (found,) = [
+        informer for gvk, informer in reader.mgr.cache.all_informers() if gvk.kind == kind and informer.part is not None
+    ]
+    return {entry.meta.name for entry in found.store if entry.meta.name.startswith("c-")}
+
+
+async def test_a_replica_caches_its_own_objects_and_their_children_only(readers, client, namespace):
+    await create(client, namespace)
+    names = {f"c-{number}" for number in range(OBJECTS)}
+    first, second = readers("first"), readers("second")
+    both = (first, second)
+
+    def have_all() -> bool:
+        return first.own | second.own == names and min(len(each.own) for each in both) > OBJECTS / 5
+
+    await eventually(have_all, timeout=LONGEST_WAIT)
+    await eventually(lambda: all(each.errors for each in both), timeout=LONGEST_WAIT)
+    for each, other in ((first, second), (second, first)):
+        await eventually(lambda: cached(each, "Secret") >= each.own - other.own, timeout=LONGEST_WAIT)  # noqa: B023
+        assert each.whole <= names
+        assert each.live == set(each.errors)
+        assert not set(each.errors) & (each.own - other.own)
+        assert each.listed != names
+        error = next(iter(each.errors.values()))
+        assert error.owner in {"first", "second", ""}
+    first.mgr.stop()
+    await asyncio.wait_for(first.task, LONGEST_WAIT)
+    await eventually(lambda: cached(second, "ConfigMap") == names, timeout=LONGEST_WAIT)
+    await eventually(lambda: cached(second, "Secret") == names, timeout=LONGEST_WAIT)
+    await eventually(lambda: second.own == names, timeout=LONGEST_WAIT)

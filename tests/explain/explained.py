@@ -42,6 +42,7 @@ class Reflector:
 class Informer:
     is_synced = True
     subscriber_count = 2
+    part = None
 
     def __init__(self, *names, scope=None, trouble=""):
         self.store = Store()
@@ -61,6 +62,9 @@ class Cache:
 
     def informers(self):
         return self._informers
+
+    def all_informers(self):
+        return list(self._informers.items())
 
 
 class Mapper:

@@ -37,7 +37,7 @@ class View:
     def entry(self, namespace, name):
         return None
 
-    def covers(self, namespace, labels):
+    def covers(self, namespace, meta):
         return True
 
 

@@ -6,12 +6,15 @@ import asyncio
 
 import pytest
 
-from ctrlruntime.api.metadata import NamespacedName
+from ctrlruntime.api.metadata import Metadata, NamespacedName, OwnerRecord
 from ctrlruntime.ownership.machine import Change, SlotState
 from ctrlruntime.ownership.options import ShardKey
+from ctrlruntime.ownership.parts import Children, Roots
 from ctrlruntime.ownership.ring import slot_of
 from ctrlruntime.ownership.shards import Shards, key_of
+from ctrlruntime.ownership.state import SlotOwner
 from ctrlruntime.reconcile import Request
+from ctrlruntime.testing import eventually
 from ctrlruntime.workqueue import PriorityQueue
 
 SLOTS = 64
@@ -30,6 +33,8 @@ class Owner:
     def __init__(self) -> None:
         self.told: list[tuple[object, ...]] = []
         self.until: float | None = 10.0
+        self.others = ""
+        """The member that has all other slots."""
 
     def warmed(self, slots):
         self.told.append(("warmed", tuple(slots)))
@@ -42,6 +47,11 @@ class Owner:
 
     def deadline(self, slot, grant):
         return self.until
+
+    def owner(self, slot):
+        return SlotOwner(
+            slot=slot, of=SLOTS, owner=self.others, member=self.others, following="", is_here=False, state=""
+        )
 
 
 class Controller:
@@ -91,12 +101,26 @@ class Process:
             SLOTS,
             self.owner,
             drain_timeout=7.0,
+            fill=self.fill,
+            free=self.free,
+            linger=0.0,
             catch_up=lambda: self.events.append("catch up"),
             lead=lambda: self.events.append("lead"),
             stop_leading=self.stop_leading,
             lost=lambda: self.events.append("lost"),
         )
         self.controller = Controller(self.shards)
+        self.filled = asyncio.Event()
+        self.filled.set()
+        self.fills: list[tuple[int, list[int]]] = []
+        self.frees: list[list[int]] = []
+
+    async def fill(self, gains):
+        self.fills.append((gains, sorted(self.shards.cached)))
+        await self.filled.wait()
+
+    async def free(self):
+        self.frees.append(sorted(self.shards.cached))
 
     async def stop_leading(self):
         self.events.append("stop leading")
@@ -136,6 +160,80 @@ async def test_slots_are_warm_when_the_controllers_have_synced(process):
     process.controller.synced.set()
     await settled()
     assert process.told() == [("warmed", (1, 2))]
+
+
+async def test_slots_are_warm_when_the_caches_have_their_objects(process):
+    process.filled.clear()
+    await process.change(SlotState.WARMING, 1, 2, SLOTS)
+    assert process.fills == [(1, [1, 2])]  # the slot of the leader has no objects
+    await process.change(SlotState.WARMING, 3)
+    assert process.fills[1:] == [(2, [1, 2, 3])]
+    assert process.told() == []
+
+    process.filled.set()
+    await settled()
+    assert process.told() == [("warmed", (1, 2, SLOTS)), ("warmed", (3,))]
+
+
+async def test_a_slot_that_another_member_has_leaves_the_caches(process):
+    await process.open(1, 2, 3)
+    process.owner.others = "other"
+    await process.change(SlotState.DRAINING, 1, 2)
+    await process.change(SlotState.CLOSED, 1, 2)
+    assert process.frees == []
+    await process.change(SlotState.FOREIGN, 1, 2)
+    await eventually(lambda: process.frees)
+
+    assert process.frees == [[3]]
+    await process.change(SlotState.WARMING, 1)
+    assert process.fills[1:] == [(2, [1, 3])]
+
+
+async def test_a_slot_without_an_owner_stays_in_the_caches(process):
+    await process.open(1)
+    await process.change(SlotState.FOREIGN, 1)
+    for _ in range(3):
+        await settled()
+    assert (process.frees, process.shards.cached) == ([], {1})
+
+    await process.open(1)
+    assert process.fills == [(1, [1]), (1, [1])]  # nothing is listed again
+    process.owner.others = "other"
+    for _ in range(3):
+        await settled()
+    assert process.shards.cached == {1}
+
+
+async def test_what_is_cached_of_a_kind(process):
+    shard = process.controller.shard
+    roots = Roots(shard, "Game")
+    children = Children(shard, lambda meta: [Request(meta.namespace, owner.name) for owner in meta.owner_references])
+    mine, other = next(key for key in KEYS if shard.slot(key) == 1), next(key for key in KEYS if shard.slot(key) == 2)
+
+    def child(*owners):
+        return Metadata(name="c", namespace="default", owner_references=tuple(OwnerRecord(name=o.name) for o in owners))
+
+    def root(key):
+        return Metadata(name=key.name, namespace=key.namespace)
+
+    await process.change(SlotState.WARMING, 1)
+    assert [roots.keeps(root(key)) for key in (mine, other)] == [True, False]
+    assert not roots.has(mine.namespace, mine.name)  # its list may not be complete
+    await process.change(SlotState.CATCHING_UP, 1)
+    assert [roots.has(key.namespace, key.name) for key in (mine, other)] == [True, False]
+    assert [children.keeps(child(*owners)) for owners in ((mine,), (other,), (other, mine), ())] == [
+        True, False, True, False,
+    ]  # fmt: skip
+    assert not children.has("default", "c")
+    assert children.foreign("default", "c") is None
+    process.owner.others = "other"
+    error = roots.foreign(other.namespace, other.name)
+    assert (error.slot, error.owner) == (2, "other")
+    assert str(error) == (
+        f"Game {other} is not cached here: the replica other reconciles it (slot 2). Read it with get(…, live_fallback=True)"
+    )
+    process.owner.others = ""
+    assert "no replica is known to reconcile it now" in str(roots.foreign(other.namespace, other.name))
 
 
 async def test_before_a_slot_opens_the_caches_are_compared_with_the_server(process):

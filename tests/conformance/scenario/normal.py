@@ -29,7 +29,7 @@ _DIGEST = re.compile(r"\b[0-9A-Fa-f]{128}\b")
 _EVENT_NAME = re.compile(r"\.[0-9a-f]{15,16}\b")
 _NODE_PORT = re.compile(r":(?:30|31|32)\d{3}(?=/(?:TCP|UDP|SCTP)\b)")
 _AGE = re.compile(r"^(?:\d+[smhdy]){1,2}$")
-_AGE_IN_LINE = re.compile(r"(?<=\s)(?:\d+[smhdy]){1,2}(?=\s|$)")
+_AGE_IN_LINE = re.compile(r"(?<=\s)(?:\d+[smhdy]){1,2}(?: +|$)")
 _VERSIONS = (
     (re.compile(r"too old resource version: \d+ \(\d+\)"), "too old resource version: <rv> (<rv>)"),
     (re.compile(r"(ResourceVersion in (?:the )?precondition:? \(?)\d+"), r"\1<rv>"),
@@ -44,6 +44,11 @@ _DEFAULT_HEADERS = {"content-type": "application/json", "cache-control": "no-cac
 _HEADERS = ("content-type", "cache-control", "audit-id", "warning", "retry-after", "location", "etag", "allow", "vary", "content-encoding",
             "expires", "last-modified", "www-authenticate", "x-content-type-options")  # fmt: skip
 _PRESENT = {"etag": "<etag>", "expires": "<date>", "last-modified": "<date>"}
+
+
+def _an_age(found: re.Match[str]) -> str:
+    """Return the text for an age: the spaces that fill its column depend on its width, `9s` or `10s`."""
+    return "<age>   " if found.group().endswith(" ") else "<age>"
 
 
 class Normalizer:
@@ -100,7 +105,7 @@ class Normalizer:
             if not answer["headers"]:
                 del answer["headers"]
         if isinstance(answer, dict) and "out" in answer:
-            answer = {**answer, "out": [_AGE_IN_LINE.sub("<age>", line) for line in answer["out"]]}
+            answer = {**answer, "out": [_AGE_IN_LINE.sub(_an_age, line) for line in answer["out"]]}
         return self._node(answer)
 
     def _headers(self, headers: Mapping[str, Any]) -> dict[str, Any]:
