@@ -247,9 +247,17 @@ class Explainer:
             is_cached = self._cached(controller, key) is not None
             if is_cached or self._journal.history(controller.name, key).runs or controller.queue.pending(key):
                 yield key
+            elif self._is_elsewhere(controller, key):
+                yield key  # it is not cached here, and this replica knows which one has it
         text = f"{namespace}/{name}" if namespace else name
         others = (key for key in self._journal.keys(controller.name) if not isinstance(key, Request))
         yield from (key for key in others if str(key) == text)
+
+    def _is_elsewhere(self, controller: AnyController, key: Request) -> bool:
+        """Return whether another replica reconciles a request, if it exists."""
+        if controller.shard is None or key.cluster or (not key.namespace and self._is_namespaced(controller.kind)):
+            return False
+        return not controller.shard.owner(key).is_here
 
     def _answer(self, controller: AnyController, key: Hashable) -> facts.Answer:
         history = self._journal.history(controller.name, key)

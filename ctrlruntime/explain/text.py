@@ -66,7 +66,10 @@ def _alive(watch: facts.Watch) -> str:
 
 def _answer(answer: facts.Answer, now: float) -> Iterator[str]:
     name = f"{answer.kind} {answer.request}" if answer.kind else answer.request
-    cached = "not in the cache" if answer.cached_version is None else f"version {answer.cached_version} in the cache"
+    cached = f"version {answer.cached_version} in the cache"
+    if answer.cached_version is None:
+        is_elsewhere = answer.shard is not None and not answer.shard.is_here
+        cached = "not cached in this replica" if is_elsewhere else "not in the cache"
     yield f"{name}  (controller {answer.controller}{'' if answer.is_started else ', not started'}; {cached})"
     if answer.shard is not None:
         yield _field("replica", owned_by(answer.shard))

@@ -250,7 +250,7 @@ class Shards:
             if gained := {*warming} - self.cached - {self.count}:
                 self.cached |= gained
                 self.gains += 1
-            self._run(self._warm(warming))
+            self._run(self._warm({number: self._slots[number].changes for number in warming}, self.gains))
         if caught_up:
             self._catch_up()
             self._owner.caught_up(caught_up)
@@ -274,12 +274,14 @@ class Shards:
         task.add_done_callback(self._tasks.discard)
         return task
 
-    async def _warm(self, slots: list[int]) -> None:
-        gains = self.gains
+    async def _warm(self, slots: Mapping[int, int], gains: int) -> None:
+        """Report slots, with the number of their changes so far, once the caches have their objects."""
         for controller, _ in self._controllers:
             await controller.wait_synced()
         await self._fill(gains)
-        self._owner.warmed(slots)
+        # A slot that was lost meanwhile, and comes again, waits for its own list.
+        if same := [number for number, changes in slots.items() if self._slots[number].changes == changes]:
+            self._owner.warmed(same)
 
     def _release_later(self, number: int) -> None:
         if number in self.cached:

@@ -18,6 +18,18 @@ LABELS = {"test": "sharding"}
 OBJECTS = 40
 
 
+def manager(server, namespace, name: str) -> ctrl.Manager:
+    """Return the manager of a replica with short times, so that the test is short.
+
+    A replica that renews too late, because the machine is busy, loses its share and joins again.
+    """
+    sharding = ctrl.Sharding(
+        ID, namespace=namespace, identity=name, slots=64, lease_duration=5, renew_deadline=4, renew_period=1
+    )
+    config = ctrl.get_config(str(server.kubeconfig_path))
+    return ctrl.new_manager(config, cache=ctrl.CacheOptions(namespaces=[namespace]), sharding=sharding)
+
+
 class Replica:
     """A manager whose sharded controller notes what it reconciles, and writes its name into each ConfigMap."""
 
@@ -26,18 +38,10 @@ class Replica:
         self.seen: Counter[str] = Counter()
         self.leads = False
         self._running = running
-        self.mgr = ctrl.new_manager(
-            ctrl.get_config(str(server.kubeconfig_path)),
-            cache=ctrl.CacheOptions(namespaces=[namespace]),
-            # Short times, so that the test is short. A replica that renews too late, because the machine is busy, loses its share and
-            # joins again.
-            sharding=ctrl.Sharding(
-                ID, namespace=namespace, identity=name, slots=64, lease_duration=5, renew_deadline=4, renew_period=1
-            ),
-        )
+        self.mgr = manager(server, namespace, name)
         (
             ctrl.new_controller_managed_by(self.mgr)
-            .for_(core.ConfigMap, predicates=[lambda event: event.labels.get("test") == "sharding"])
+            .for_(core.ConfigMap, predicates=[lambda event: (event.meta.labels or {}).get("test") == "sharding"])
             .with_options(sharded=True, max_concurrent_reconciles=5)
             .complete(self.reconcile)
         )
@@ -149,13 +153,7 @@ class Reader:
         self.live: set[str] = set()
         self.listed: set[str] = set()
         self.whole: set[str] = set()
-        self.mgr = ctrl.new_manager(
-            ctrl.get_config(str(server.kubeconfig_path)),
-            cache=ctrl.CacheOptions(namespaces=[namespace]),
-            sharding=ctrl.Sharding(
-                ID, namespace=namespace, identity=name, slots=64, lease_duration=5, renew_deadline=4, renew_period=1
-            ),
-        )
+        self.mgr = manager(server, namespace, name)
         (
             ctrl.new_controller_managed_by(self.mgr)
             .for_(core.ConfigMap, predicates=[lambda event: event.meta.name.startswith("c-")])

@@ -116,7 +116,7 @@ def changed(name="a"):
 class Setting:
     """One controller of ConfigMaps, what it knows, and who explains it."""
 
-    def __init__(self, reconcile, *, clusters=None, kind="ConfigMap", name="configmap", started=True):
+    def __init__(self, reconcile, *, clusters=None, kind="ConfigMap", name="configmap", started=True, shard=None):
         self.journal = Journal()
         self.feed = Feed()
         self.controller = Controller(
@@ -127,6 +127,7 @@ class Setting:
             ),
             journal=self.journal,
             kind=kind,
+            shard=shard,
         )
         self.controller.watch(self.feed)
         self.clusters = [Cluster(ConfigMap=Informer("a"), Pod=Informer())] if clusters is None else clusters

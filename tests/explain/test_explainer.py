@@ -16,11 +16,12 @@ from ctrlruntime.cache.scope import Scope
 from ctrlruntime.client.observers import CallObservers, Write
 from ctrlruntime.client.unchanged import LeftOut
 from ctrlruntime.errors import RequeueAfter, TerminalError
-from ctrlruntime.explain import facts
+from ctrlruntime.explain import facts, text
 from ctrlruntime.explain.calls import call_observer, left_out_observer
 from ctrlruntime.explain.explainer import QuestionError
 from ctrlruntime.explain.loops import WriteLoops
 from ctrlruntime.journal import Journal
+from ctrlruntime.ownership.state import SlotOwner
 from ctrlruntime.reconcile import Request, Result
 from ctrlruntime.rest.fence import Actor, acting
 from ctrlruntime.selector import equals
@@ -352,6 +353,29 @@ async def test_an_object_that_was_never_seen_is_refused_with_those_of_its_name()
             setting.explainer.why("ConfigMap", "", "a")
         with pytest.raises(QuestionError, match=r"not in the cache, not in the queue, not reconciled lately$"):
             setting.explainer.why("ConfigMap", "ns", "nowhere")
+
+
+class Elsewhere:
+    """The share of a controller of which another replica has everything."""
+
+    def admits(self, request):
+        return False
+
+    def owner(self, request):
+        return SlotOwner(slot=3, of=64, owner="pod-2", member="lease-2", following="", is_here=False, state="foreign")
+
+
+async def test_an_object_of_another_replica_is_not_cached_here_and_has_the_name_of_its_replica():
+    setting = Setting(nothing, shard=Elsewhere())
+
+    (found,) = setting.explainer.why("ConfigMap", "ns", "elsewhere").answers
+
+    assert (found.shard.owner, found.cached_version, found.next) == ("pod-2", None, "in the replica that has its slot")
+    lines = "\n".join(text.lines(setting.explainer.why("ConfigMap", "ns", "elsewhere")))
+    assert "ConfigMap ns/elsewhere  (controller configmap, not started; not cached in this replica)" in lines
+    assert "pod-2, slot 3 of 64" in lines
+    with pytest.raises(QuestionError, match="never seen"):
+        setting.explainer.why("Pod", "ns", "elsewhere")  # a kind that is only watched
 
 
 async def test_an_object_that_was_never_seen_since_its_watch_does_not_work_says_so():

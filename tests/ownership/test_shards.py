@@ -175,6 +175,18 @@ async def test_slots_are_warm_when_the_caches_have_their_objects(process):
     assert process.told() == [("warmed", (1, 2, SLOTS)), ("warmed", (3,))]
 
 
+async def test_a_slot_that_was_lost_and_comes_again_waits_for_its_own_list(process):
+    process.filled.clear()
+    await process.change(SlotState.WARMING, 1, 2)
+    await process.change(SlotState.FOREIGN, 1)
+    process.filled.set()
+    await settled()
+    assert process.told() == [("warmed", (2,))]
+
+    await process.change(SlotState.WARMING, 1)
+    assert process.told() == [("warmed", (1,))]
+
+
 async def test_a_slot_that_another_member_has_leaves_the_caches(process):
     await process.open(1, 2, 3)
     process.owner.others = "other"
