@@ -108,6 +108,13 @@ class Cluster:
         """
         self.gate.distrust(self.cache.contents())
 
+    def check_writes(self, check: Callable[[GroupVersionKind, str, str], None], /) -> None:
+        """Call `check` before each write of one object, except dry runs.
+
+        It gets kind, namespace and name. An error that it raises is the result of the write. A manager with sharding uses it.
+        """
+        self._api.check_write = check
+
     def unfenced_client(self) -> Client:
         """Return a direct client whose writes need no leadership.
 

@@ -510,7 +510,7 @@ class NamespaceNotCachedError(ObjectNotCachedError):
 class ForeignShardError(NotCachedError):
     """Another replica reconciles the object, so this one does not cache it.
 
-    Read it with `live_fallback=True`.
+    Read it with `live_fallback=True`. With `Sharding(strict=True)`, a write of a reconcile to such an object raises this error, too.
 
     Args:
         slot: the part of all objects that it belongs to.

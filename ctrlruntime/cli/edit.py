@@ -23,6 +23,7 @@ _HELP = """Change settings of the project: [tool.ctrlruntime] of pyproject.toml,
       ctrl edit --image registry.example.com/shop:v1.2.0
       ctrl edit --prometheus --no-network-policy
       ctrl edit --no-cert-manager
+      ctrl edit --sharding --replicas 5
     """
 _FEATURES: Final = ("cert_manager", "metrics", "network_policy", "prometheus")
 
@@ -38,6 +39,11 @@ _FEATURES: Final = ("cert_manager", "metrics", "network_policy", "prometheus")
     help="Create classes in api/GROUP/VERSION, or in api/VERSION; only possible while the project has no classes.",
 )  # fmt: skip
 @click.option(
+    "--sharding/--no-sharding", default=None,
+    help="Run several replicas, which share the objects of controllers with sharded=True, with a PodDisruptionBudget.",
+)  # fmt: skip
+@click.option("--replicas", type=int, metavar="NUMBER", help="Number of replicas with --sharding (default: 3).")
+@click.option(
     "--cert-manager/--no-cert-manager", default=None,
     help="Issue the webhook certificate with cert-manager. Without it, the operator creates the certificate and stores it in a Secret.",
 )  # fmt: skip
@@ -49,11 +55,21 @@ _FEATURES: Final = ("cert_manager", "metrics", "network_policy", "prometheus")
     "--network-policy/--no-network-policy", default=None,
     help="Allow only metrics readers (from namespaces labelled metrics: enabled) and webhook callers.",
 )  # fmt: skip
-def edit(*, image: str | None, namespaced: bool | None, multigroup: bool | None, **features: bool | None) -> None:
+def edit(
+    *,
+    image: str | None,
+    namespaced: bool | None,
+    multigroup: bool | None,
+    sharding: bool | None,
+    replicas: int | None,
+    **features: bool | None,
+) -> None:
     from ctrlruntime.project.editing import edit as edited
-    from ctrlruntime.project.settings import find_project, read_settings
+    from ctrlruntime.project.settings import REPLICAS, find_project, read_settings
 
-    of_project = _given(image=image, namespaced=namespaced, multigroup=multigroup)
+    if sharding is False and replicas is None:
+        replicas = REPLICAS  # back to the default, since without sharding there is nothing that it could set
+    of_project = _given(image=image, namespaced=namespaced, multigroup=multigroup, sharding=sharding, replicas=replicas)
     switches = _given(**{name: features[name] for name in _FEATURES})
     if not of_project and not switches:
         raise click.UsageError("no setting to change. Pass one, such as --image registry.example.com/shop:v1")

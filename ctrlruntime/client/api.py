@@ -81,6 +81,9 @@ class APIClient:
         self._gate = gate or Gate()
         self._observers = observers or CallObservers()
         self._cluster = cluster
+        self.check_write: Callable[[GroupVersionKind, str, str], None] | None = None
+        """Called with kind, namespace and name before a write of one object is sent. An error that it raises is the result."""
+
         self._random_letter = random_letter
         self._codecs = Codecs(scheme)
         self.unchanged_writes = UnchangedWrites(self._observers.left_out)
@@ -431,6 +434,8 @@ class APIClient:
         on_collection: bool = False,
     ) -> bytes:
         resource, namespace = await self._placed(gvk, namespace, name)
+        if self.check_write is not None and not dry_run:
+            self.check_write(gvk, namespace, name)
         path = resource_path(resource, namespace, "" if on_collection else name, subresource)
         ended = self._observers.record(verb, resource.group, resource.plural, subresource, namespace, name, body=body)
         before = b"" if dry_run else self._observers.cached(gvk, namespace, name)

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from ctrlruntime.cache.options import CacheOptions
     from ctrlruntime.leaderelection import LeaderElection
     from ctrlruntime.metrics import SecureMetrics
+    from ctrlruntime.ownership.options import Sharding
     from ctrlruntime.rest.config import Config
     from ctrlruntime.webhook.server import WebhookOptions
 
@@ -55,6 +56,8 @@ class Flags:
 
     metrics_cert_name: str = "tls.crt"
     metrics_cert_key: str = "tls.key"
+    shard_weight: int | None = None
+    """None: as set in code."""
 
     def get_config(self) -> Config:
         """Return the configuration of the cluster.
@@ -81,6 +84,13 @@ class Flags:
             return None
         namespace = self.leader_election_namespace
         return replace(options, namespace=namespace) if namespace else options
+
+    def shared(self, options: Sharding | None) -> Sharding | None:
+        """Return the sharding options with the flags applied."""
+        if options is None:
+            return None
+        changed = replace(options, namespace=self.leader_election_namespace or options.namespace)
+        return changed if self.shard_weight is None else replace(changed, weight=self.shard_weight)
 
     def cache(self, options: CacheOptions | None) -> CacheOptions | None:
         """Return the cache options with the namespaces of WATCH_NAMESPACE.
@@ -176,6 +186,10 @@ def add_flags(parser: argparse.ArgumentParser, *, log_options: log.Options | Non
     parser.add_argument(
         "--leader-election-namespace", metavar="NAMESPACE", help="namespace of the Lease (default: the pod's)"
     )
+    parser.add_argument(
+        "--shard-weight", type=_weight, metavar="NUMBER",
+        help="share of this replica's objects, with sharding (default: set in code, or 1)",
+    )  # fmt: skip
     _add_certificate_flags(parser, "webhook", "certificate, as cert-manager or OLM mount it (default: set in code)")
     parser.add_argument(
         "--webhook-port",
@@ -212,6 +226,12 @@ def _add_certificate_flags(parser: argparse.ArgumentParser, server: str, certifi
 def _port(text: str) -> int:
     if not text.isdecimal() or int(text) > 65535:
         raise argparse.ArgumentTypeError(f"{text!r} is not a port: give a number from 0 (a free one) to 65535")
+    return int(text)
+
+
+def _weight(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a weight: give a number from 1")
     return int(text)
 
 
@@ -262,4 +282,5 @@ def parse_flags(
         metrics_cert_path=args.metrics_cert_path,
         metrics_cert_name=args.metrics_cert_name,
         metrics_cert_key=args.metrics_cert_key,
+        shard_weight=args.shard_weight,
     )

@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import dataclasses
 from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Coroutine, Sequence
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -102,7 +101,7 @@ class Manager:
         metrics: Metrics,
         leader_election: LeaderElection | None = None,
         sharding: Sharding | None = None,
-        is_sharded: bool = True,
+        has_replicas: bool = False,
         metrics_bind_address: str = "",
         health_probe_bind_address: str = "",
         graceful_shutdown_timeout: float | None = 30.0,
@@ -129,8 +128,9 @@ class Manager:
         self.readiness = healthz.Checks()
         self._leader_election = leader_election
         self._sharding = sharding
+        self._has_replicas = has_replicas
         self._replica: Replica | None = None
-        if sharding is not None and is_sharded:
+        if sharding is not None and has_replicas:
             from ctrlruntime.manager.sharding import Replica
 
             self._replica = Replica(
@@ -142,6 +142,7 @@ class Manager:
                 stop_leading=self._stop_leading,
                 lost=self._lose_leadership,
             )
+            cluster.check_writes(self._replica.check_write)
             metrics.shard(sharding.id).read = self._replica.numbers
             metrics.leader(sharding.id)
         self._elector: Elector | None = None
@@ -404,7 +405,8 @@ class Manager:
         """Run until `stop` is called, this call is cancelled, or something fails.
 
         Raises: the first error (an ExceptionGroup for several), LeaderElectionLostError, StopTimeoutError for a runnable that does not end
-        in the grace period, ConfigError for a sharded controller without sharding, RuntimeError for a second start.
+        in the grace period, ConfigError for a sharded controller without sharding if there may be other replicas, RuntimeError for a second
+        start.
         """
         if self._started:
             raise RuntimeError("cannot start the manager: it was started before. Create another with new_manager")
@@ -433,10 +435,16 @@ class Manager:
         self._raise()
 
     def _refuse_sharded(self) -> None:
-        if self._sharding is None and self.declarations.is_sharded:
+        if self._sharding is not None or not self.declarations.is_sharded:
+            return
+        if self._has_replicas:
             raise ConfigError(
                 "a controller has sharded=True, but the manager has no sharding. Pass sharding=ctrl.Sharding(…) to new_manager"
             )
+        self._log.warning(
+            "no sharding: this process reconciles everything",
+            hint="a controller has sharded=True. Outside tests, pass sharding=ctrl.Sharding(…) to new_manager",
+        )
 
     def stop(self) -> None:
         """Request a stop.
@@ -925,7 +933,7 @@ def new_manager(
         disable_cache_for: classes that are always read live.
         leader_election: elect one leader with a Lease; with `flags` only if `--leader-elect` is set.
         sharding: share the objects of controllers with `sharded=True` among all replicas, in place of leader election. With `flags` only
-            if `--leader-elect` is set; otherwise this process reconciles everything.
+            if `--leader-elect` is set; otherwise, and without `sharding` in a test, this process reconciles everything.
         metrics_bind_address: host:port of `/metrics`; empty or "0", the default, turns it off.
         health_probe_bind_address: host:port of `/healthz` and `/readyz`; empty or "0" turns it off.
         graceful_shutdown_timeout: seconds that running reconciles may take at a stop; 0: none, None: no limit.
@@ -949,7 +957,7 @@ def new_manager(
         raise ConfigError(
             "new_manager has leader_election and sharding. Remove leader_election: with sharding, one replica leads, too"
         )
-    is_sharded = True
+    has_replicas = leader_election is not None or sharding is not None
     resolved = config if isinstance(config, Config) else Config.from_configuration(config)
     if flags is not None:
         metrics_bind_address = flags.metrics_bind_address if metrics_bind_address is None else metrics_bind_address
@@ -957,9 +965,8 @@ def new_manager(
             health_probe_bind_address = flags.health_probe_bind_address
         debug_bind_address = flags.debug_bind_address if debug_bind_address is None else debug_bind_address
         leader_election = flags.election(leader_election)
-        is_sharded = flags.leader_elect
-        if sharding is not None and flags.leader_election_namespace:
-            sharding = dataclasses.replace(sharding, namespace=flags.leader_election_namespace)
+        has_replicas = flags.leader_elect
+        sharding = flags.shared(sharding)
         cache = flags.cache(cache)
         webhook = flags.webhook(webhook)
         secure_metrics = flags.secure_metrics(secure_metrics)
@@ -977,7 +984,7 @@ def new_manager(
         metrics=metrics,
         leader_election=leader_election,
         sharding=sharding,
-        is_sharded=is_sharded,
+        has_replicas=has_replicas,
         metrics_bind_address=metrics_bind_address or "",
         health_probe_bind_address=health_probe_bind_address or "",
         graceful_shutdown_timeout=graceful_shutdown_timeout,

@@ -10,9 +10,11 @@ import socket
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from typing import Any, Final
 
+from ctrlruntime import log
+from ctrlruntime.api.kind import GroupVersionKind
 from ctrlruntime.api.metadata import Metadata, NamespacedName
 from ctrlruntime.cache.part import Rule
-from ctrlruntime.errors import ConfigError
+from ctrlruntime.errors import ConfigError, ForeignShardError
 from ctrlruntime.healthz import UnhealthyError
 from ctrlruntime.leaderelection.connection import LeaseConnection
 from ctrlruntime.leaderelection.lease import namespace_of_pod
@@ -26,7 +28,7 @@ from ctrlruntime.ownership.parts import Children, Roots
 from ctrlruntime.ownership.shards import ControllerShard, Shards, key_of
 from ctrlruntime.ownership.state import RingState, SlotOwner
 from ctrlruntime.reconcile import Request
-from ctrlruntime.rest.fence import lease_clock
+from ctrlruntime.rest.fence import current_actor, lease_clock
 from ctrlruntime.rest.transport import Transport
 from ctrlruntime.scheme import Scheme
 
@@ -34,6 +36,21 @@ FIRST_SHARE: Final = 60.0
 """Seconds that a replica waits for its first share before it counts as ready: replicas of another layout may have all slots."""
 
 _IDENTITY_BYTES: Final = 4
+
+_log = log.get_logger("sharding")
+
+
+class _Root:
+    """The kind that a sharded controller reconciles."""
+
+    __slots__ = ("group", "is_told", "kind", "shard")
+
+    def __init__(self, group: str, kind: str, shard: ControllerShard[Any]) -> None:
+        self.group = group
+        self.kind = kind
+        self.shard = shard
+        self.is_told = False
+        """Whether a write to an object of another replica was logged."""
 
 
 class Replica:
@@ -66,6 +83,10 @@ class Replica:
             lost=lost,
         )
         self._rules: list[str] = []
+        self._roots: dict[object, _Root] = {}
+        """What the controller of each share reconciles."""
+
+        self._foreign_writes = 0
         self._side: SideLoop | None = None
         self._main: asyncio.AbstractEventLoop | None = None
         self._connection: LeaseConnection | None = None
@@ -85,12 +106,52 @@ class Replica:
                 f"controller {controller}: shard_by is {by!r}; give 'name', 'namespace' or a ctrl.ShardKey"
             )
         self._rules.append(f"{controller}:{by.name if isinstance(by, ShardKey) else by}")
-        return self.shards.new_shard(key_of(by, group, kind))
+        shard = self.shards.new_shard(key_of(by, group, kind))
+        self._roots[shard] = _Root(group, kind, shard)
+        return shard
 
     def rule(self, shard: object, kind: str, owners: Callable[[Metadata], Sequence[Request]] | None) -> Rule:
         """Return what is cached of a kind for the controller of a share; see `Manager.hold_part`."""
         assert isinstance(shard, ControllerShard)
         return Roots(shard, kind) if owners is None else Children(shard, owners)
+
+    def check_write(self, gvk: GroupVersionKind, namespace: str, name: str) -> None:
+        """Count a write by a reconcile to an object that another replica reconciles, and log the first one of each controller.
+
+        Code outside the reconciles of sharded controllers may write any object.
+
+        Raises: ForeignShardError with `Sharding(strict=True)`.
+        """
+        actor = current_actor()
+        if actor is None or actor.grant is None:
+            return
+        root = self._roots.get(actor.share)
+        request = Request(namespace, name)
+        if root is None or (root.group, root.kind) != (gvk.group, gvk.kind) or request == actor.request:
+            return
+        owner = root.shard.owner(request)
+        if owner.is_here or actor.grant.deadline() is None:  # the fence rejects a write without a valid grant
+            return
+        self._foreign_writes += 1
+        who = f"the replica {owner.owner}" if owner.owner else "another replica"
+        if self.options.strict:
+            raise ForeignShardError(
+                f"write to {gvk.kind} {request} rejected: {who} reconciles it (slot {owner.slot}), and sharding has strict=True. Write only "
+                "the own object and its children, or divide by a key that keeps both objects together",
+                slot=owner.slot,
+                owner=owner.owner,
+            )
+        if not root.is_told:
+            root.is_told = True
+            _log.warning(
+                "a reconcile writes an object of another replica",
+                controller=actor.controller,
+                kind=gvk.kind,
+                object=str(request),
+                owner=owner.owner,
+                slot=owner.slot,
+                hint="two replicas can write it at the same time. Sharding(strict=True) rejects such writes",
+            )
 
     @property
     def layout(self) -> str:
@@ -196,6 +257,7 @@ class Replica:
             slots=self.shards.counts(),
             opened=self.shards.opened,
             foreign_requests=self.shards.foreign_requests,
+            foreign_writes=self._foreign_writes,
             failures=0 if self._member is None else self._member.failures,
         )
 

@@ -362,5 +362,11 @@ _SHARD_NUMBERS: tuple[
         "Requests that were dropped because other replicas reconcile them",
         lambda n: n.foreign_requests,
     ),
+    (
+        _counter,
+        "foreign_writes_total",
+        "Writes by reconciles to objects that other replicas reconcile",
+        lambda n: n.foreign_writes,
+    ),
     (_counter, "request_failures_total", "Requests for Leases of replicas without a response", lambda n: n.failures),
 )

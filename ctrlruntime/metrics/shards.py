@@ -24,6 +24,9 @@ class ShardNumbers(NamedTuple):
     foreign_requests: int = 0
     """The number of requests that were dropped, because other replicas reconcile them."""
 
+    foreign_writes: int = 0
+    """The number of writes by reconciles to objects that other replicas reconcile."""
+
     failures: int = 0
     """The number of requests for Leases without a response."""
 

@@ -78,6 +78,12 @@ class Sharding:
     drain_timeout: float = 10.0
     """The time that running reconciles have when their object moves. Then they are cancelled."""
 
+    strict: bool = False
+    """Reject writes to an object of another replica by a reconcile of the same controller. False: send them, with a warning.
+
+    A rejected write raises `ForeignShardError`.
+    """
+
     identity: str | None = None
     """The name of this process in logs and in `ctrl why`. None: the variable POD_NAME, or the host name."""
 

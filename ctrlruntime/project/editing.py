@@ -10,7 +10,14 @@ from ctrlruntime.generate.documents import read_text
 from ctrlruntime.generate.options import Warn, warn
 from ctrlruntime.project.config import refresh
 from ctrlruntime.project.generated import Change, Refresh
-from ctrlruntime.project.settings import PYPROJECT, Settings, read_settings, write_settings
+from ctrlruntime.project.settings import (
+    PYPROJECT,
+    REPLICAS,
+    Settings,
+    check_replicas,
+    read_settings,
+    write_settings,
+)
 
 __all__ = ["edit"]
 
@@ -48,5 +55,11 @@ def _refuse_moves(present: Settings, wanted: Settings) -> None:
 def _refuse_contradictions(wanted: Settings) -> None:
     if wanted.features.prometheus and not wanted.features.metrics:
         raise ConfigError("prometheus requires metrics, which are off. Add --metrics, or --no-prometheus")
+    check_replicas(wanted.replicas, "--replicas")
+    if wanted.replicas != REPLICAS and not wanted.sharding:
+        raise ConfigError(
+            "replicas requires sharding, because without it one replica works and the others wait. Add --sharding, or set replicas in "
+            "config/manager/manager.yaml"
+        )
     if not wanted.image or any(letter.isspace() for letter in wanted.image) or wanted.image.startswith((":", "@")):
         raise ConfigError(f"the image {wanted.image!r} is not valid. Use REGISTRY/NAME:TAG")

@@ -70,6 +70,8 @@ class Manifests:
     definitions: list[Document] = field(default_factory=list[Document])
     roles: list[Document] = field(default_factory=list[Document])
     webhooks: list[Document] = field(default_factory=list[Document])
+    is_sharded: bool = False
+    """Whether a controller has `sharded=True`."""
 
     def files(self) -> dict[str, str]:
         """Return the text of each file, by its path in the tree."""
@@ -106,6 +108,7 @@ def manifests(
         definitions=_definitions(package, own, manager, service, options, warn) if choice.crd else [],
         roles=_roles(package, manager, role_name, namespaces, warn) if choice.rbac else [],
         webhooks=_webhooks(manager, service) if choice.webhook else [],
+        is_sharded=manager.declarations.is_sharded,
     )
 
 

@@ -23,10 +23,12 @@ from ctrlruntime.spelling import did_you_mean
 __all__ = [
     "PROJECT",
     "PYPROJECT",
+    "REPLICAS",
     "Features",
     "NoProjectError",
     "Resource",
     "Settings",
+    "check_replicas",
     "find_project",
     "has_table",
     "in_go",
@@ -38,6 +40,11 @@ PYPROJECT: Final = "pyproject.toml"
 
 PROJECT: Final = "PROJECT"
 """The file that kubebuilder keeps its settings in."""
+
+REPLICAS: Final = 3
+"""The number of replicas with sharding, if it is not set."""
+
+_MOST_REPLICAS: Final = 100
 
 _SHOWN: Final = frozenset({"image", "namespaced", "multigroup", "scaffold_version"})
 """Fields of the settings that are written even when they hold the default: a person finds the switches there, and all features."""
@@ -157,6 +164,12 @@ class Settings:
     namespaced: bool = False
     """The operator watches only its own namespace (WATCH_NAMESPACE), with Roles instead of ClusterRoles."""
 
+    sharding: bool = False
+    """The Deployment has several replicas, which share the objects of controllers with `sharded=True`."""
+
+    replicas: int = REPLICAS
+    """The number of replicas with sharding."""
+
     multigroup: bool = False
     """Classes are in api/GROUP/VERSION and not in api/VERSION."""
 
@@ -244,12 +257,19 @@ def read_settings(folder: Path) -> Settings:
             _check_resource(resource)
     except ConfigError as error:
         raise ConfigError(f"{where}: {error}") from error
+    check_replicas(settings.replicas, f"{where} replicas")
     source = PurePath(settings.source_dir)
     if not settings.source_dir or source.is_absolute() or not settings.source_dir.isprintable():
         raise ConfigError(
             f"{where} source-dir must be a folder relative to the project's, like src, not {settings.source_dir!r}"
         )
     return replace(settings, image=settings.image or f"{settings.project_name}:latest")
+
+
+def check_replicas(replicas: int, what: str) -> None:
+    """Raise ConfigError for a number of replicas that sharding cannot have. `what`: the name of the setting."""
+    if not 1 <= replicas <= _MOST_REPLICAS:
+        raise ConfigError(f"{what} is {replicas}: give a number from 1 to {_MOST_REPLICAS}")
 
 
 def in_go(folder: Path) -> ConfigError | None:

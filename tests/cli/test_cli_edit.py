@@ -99,6 +99,28 @@ def test_the_image_is_what_the_deployment_runs(project):
     assert "image: registry.example.com/game:v1\n" in run("render").stdout
 
 
+def test_sharding_sets_the_replicas_and_back(project):
+    before = texts(project)
+
+    done = run("edit", "--sharding", "--replicas", "5")
+    again = run("edit", "--replicas", "3")
+    rendered = run("render").stdout
+    back = run("edit", "--no-sharding")
+
+    assert [each.exit_code for each in (done, again, back)] == [0, 0, 0]
+    assert [line for line in done.stdout.splitlines() if "sharding" in line] == [
+        "created config/default/manager_sharding_patch.yaml",
+        "created config/sharding/kustomization.yaml",
+        "created config/sharding/pod_disruption_budget.yaml",
+    ]
+    assert "no controller has sharded=True" in done.stderr
+    assert "  replicas: 3\n" in rendered
+    assert {path: text for path, text in texts(project).items() if path != "pyproject.toml"} == {
+        path: text for path, text in before.items() if path != "pyproject.toml"
+    }
+    assert not {"sharding", "replicas"} & set((project / "pyproject.toml").read_text().split())
+
+
 def test_it_works_from_a_folder_below(project, monkeypatch):
     monkeypatch.chdir(project / "config")
 
@@ -136,6 +158,8 @@ def test_multigroup_waits_for_no_classes(project):
         (["--image", ""], "the image '' is not valid. Use REGISTRY/NAME:TAG"),
         (["--image", "a b"], "the image 'a b' is not valid"),
         (["--image", ":v1"], "the image ':v1' is not valid"),
+        (["--replicas", "5"], "replicas requires sharding"),
+        (["--sharding", "--replicas", "0"], "--replicas is 0: give a number from 1 to 100"),
     ],
 )
 def test_what_cannot_be_changes_nothing(project, flags, message):

@@ -39,6 +39,23 @@ def test_flags_reach_the_manager():
     assert flags("--leader-elect").election(None) is None
 
 
+def test_sharding_flags_reach_the_manager():
+    parsed = flags("--shard-weight", "3", "--leader-election-namespace", "ops")
+
+    assert parsed.shared(ctrl.Sharding("mine")) == ctrl.Sharding("mine", weight=3, namespace="ops")
+    assert flags().shared(ctrl.Sharding("mine", weight=2)) == ctrl.Sharding("mine", weight=2)
+    assert parsed.shared(None) is None
+
+
+@pytest.mark.parametrize("weight", ["0", "-1", "half"])
+def test_a_weight_that_does_not_exist_is_wrong_usage(weight, capsys):
+    with pytest.raises(SystemExit) as ended:
+        flags(f"--shard-weight={weight}")
+
+    assert ended.value.code == 2
+    assert f"'{weight}' is not a weight: give a number from 1" in capsys.readouterr().err
+
+
 def test_webhook_flags_name_the_certificate():
     parsed = flags("--webhook-cert-path", "/certs", "--webhook-cert-name", "a.crt", "--webhook-cert-key", "a.key")
 

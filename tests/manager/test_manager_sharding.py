@@ -5,14 +5,16 @@ from __future__ import annotations
 import asyncio
 import json
 import urllib.request
+from dataclasses import replace
 
 import pytest
 from servers import LONGEST_WAIT
 
 import ctrlruntime as ctrl
 from ctrlruntime.api import coordination, core, meta
-from ctrlruntime.errors import ConfigError, FencedError, LeaderElectionLostError
+from ctrlruntime.errors import ConfigError, FencedError, ForeignShardError, LeaderElectionLostError
 from ctrlruntime.ownership.machine import Change, SlotState
+from ctrlruntime.rest.fence import Actor, Grant, acting, lease_clock
 from ctrlruntime.testing import eventually
 
 pytestmark = pytest.mark.usefixtures("nothing_left")
@@ -229,12 +231,68 @@ async def test_writes_outside_controllers_wait_for_the_leader(mgr, namespace, di
         assert not mgr.elected.is_set()
 
 
-async def test_without_sharding_a_sharded_controller_does_not_start(config):
-    mgr = ctrl.new_manager(config)
+def in_a_reconcile(shard):
+    """Run a block as a reconcile of the controller of a share. Before the start, no replica owns anything."""
+    return acting(Actor("config", grant=Grant(lambda: lease_clock() + LONGEST_WAIT), share=shard))
+
+
+async def test_a_write_to_an_object_of_another_replica_is_counted_and_logged_once(mgr, direct, namespace, logs):
+    shard = mgr.new_shard("config", "name", "", "ConfigMap")
+    theirs = await direct.create(config_map(namespace, "theirs"))
+
+    await mgr.cluster.client.update(theirs)  # outside a reconcile
+    with in_a_reconcile(shard):
+        await mgr.cluster.client.update(theirs, dry_run=True)
+        await mgr.cluster.client.create(core.Secret(metadata=meta.ObjectMeta(name="child", namespace=namespace)))
+        assert 'foreign_writes_total{name="test"} 0.0' in mgr.metrics.render()[0].decode()
+        for _ in range(2):
+            await mgr.cluster.client.update(theirs)
+
+    assert 'foreign_writes_total{name="test"} 2.0' in mgr.metrics.render()[0].decode()
+    (line,) = [each for each in logs if each["event"] == "a reconcile writes an object of another replica"]
+    assert (line["controller"], line["kind"], line["object"]) == ("config", "ConfigMap", f"{namespace}/theirs")
+    await mgr.cluster.close()
+
+
+async def test_strict_sharding_rejects_a_write_to_an_object_of_another_replica(config, sharding, direct, namespace):
+    mgr = ctrl.new_manager(config, sharding=replace(sharding, strict=True))
+    shard = mgr.new_shard("config", "name", "", "ConfigMap")
+    theirs = await direct.create(config_map(namespace, "theirs"))
+    theirs.data = {"changed": "yes"}
+
+    with in_a_reconcile(shard):
+        for write in (mgr.cluster.client.update, mgr.cluster.client.delete):
+            with pytest.raises(ForeignShardError, match=f"write to ConfigMap {namespace}/theirs rejected") as raised:
+                await write(theirs)
+            assert raised.value.slot == shard.slot(ctrl.Request(namespace, "theirs"))
+
+    assert (await direct.get(core.ConfigMap, ctrl.NamespacedName(namespace, "theirs"))).data == {}
+    assert 'foreign_writes_total{name="test"} 2.0' in mgr.metrics.render()[0].decode()
+    await mgr.cluster.close()
+
+
+@pytest.mark.usefixtures("sets_up_log")
+@pytest.mark.parametrize("has_flags", [True, False])
+async def test_without_sharding_a_sharded_controller_of_several_replicas_does_not_start(config, has_flags):
+    elected = {"flags": ctrl.parse_flags(["--leader-elect"], environ={})} if has_flags else {}
+    mgr = ctrl.new_manager(config, **(elected or {"leader_election": ctrl.LeaderElection("test")}))
     add(mgr, lambda _: None)
 
     with pytest.raises(ConfigError, match=r"sharded=True, but the manager has no sharding.*sharding=ctrl\.Sharding"):
         await mgr.start()
+
+
+async def test_a_process_alone_needs_no_sharding_and_reconciles_everything(config, direct, namespace, logs):
+    seen = asyncio.Queue()
+    mgr = ctrl.new_manager(config, cache=ctrl.CacheOptions(namespaces=[namespace]))
+    add(mgr, lambda request: seen.put_nowait(request.name))
+    await direct.create(config_map(namespace, "mine"))
+
+    async with ctrl.running(mgr):
+        while await asyncio.wait_for(seen.get(), LONGEST_WAIT) != "mine":
+            pass
+
+    assert [each["level"] for each in logs if each["event"].startswith("no sharding")] == ["warning"]
 
 
 def test_one_of_sharding_and_leader_election(config, sharding):

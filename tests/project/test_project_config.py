@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -51,8 +52,9 @@ CONTROLLER = """
     def setup(mgr):
         ctrl.new_controller_managed_by(mgr).for_(Cart).complete(reconcile)
 """
+SHARDED = CONTROLLER.replace(".complete(", ".with_options(sharded=True).complete(")
 WEBHOOKS = (
-    CONTROLLER.replace(
+    SHARDED.replace(
         "from .api import Cart", "from . import v2\n    from .api import Cart\n    from ctrlruntime.api import core"
     )
     + """
@@ -103,13 +105,21 @@ WITH_METRICS = {
 }
 
 
-def settings(package: str, *, namespaced: bool = False, resources: tuple[Resource, ...] = (CART,), **features: bool):
+def settings(
+    package: str,
+    *,
+    namespaced: bool = False,
+    sharding: bool = False,
+    resources: tuple[Resource, ...] = (CART,),
+    **features: bool,
+):
     return Settings(
         project_name="shop",
         package=package,
         domain="x.io",
         image="shop:latest",
         namespaced=namespaced,
+        sharding=sharding,
         features=Features(**features),
         resources=resources,
     )
@@ -193,6 +203,7 @@ def expected(on: set[str]) -> set[str]:
         {"prometheus": True, "network_policy": True},
         {"cert_manager": False, "namespaced": True, "prometheus": True},
         {"metrics": False},
+        {"sharding": True},
     ],
     ids="+".join,
 )
@@ -281,7 +292,7 @@ def test_without_switches_variables_are_off(shop, tmp_path):
 
 
 def test_the_variables_of_the_tree_are_listed(hooked, tmp_path):
-    switched = [{}, {"cert_manager": False, "namespaced": True}]
+    switched = [{}, {"cert_manager": False, "namespaced": True, "sharding": True}]
 
     found = [set(variables(rendered(tmp_path / str(len(on)), settings(hooked, **on)))) for on in switched]
 
@@ -331,6 +342,34 @@ def test_without_cert_manager_the_operator_learns_the_names_it_keeps_a_certifica
         "shop-validating-webhook-configuration",
         "carts.webapp.x.io",
     }
+
+
+def test_with_sharding_replicas_are_replaced_and_drained_one_at_a_time(package, tmp_path):
+    wanted = settings(package(api=API, controller=SHARDED), sharding=True)
+    told = []
+    refresh(tmp_path, replace(wanted, replicas=5), warn=told.append).apply()
+
+    objects = {f"{each['kind']}/{each['metadata']['name']}": each for each in render(tmp_path / "config/default")}
+    spec = objects["Deployment/shop-controller-manager"]["spec"]
+    pod = spec["template"]["spec"]
+    budget = objects["PodDisruptionBudget/shop-controller-manager"]["spec"]
+
+    assert told == []
+    assert (spec["replicas"], spec["strategy"]["rollingUpdate"]) == (5, {"maxSurge": 1, "maxUnavailable": 0})
+    assert pod["terminationGracePeriodSeconds"] == 45
+    assert variables(objects)["POD_NAME"] == {"fieldRef": {"fieldPath": "metadata.name"}}
+    assert budget == {"maxUnavailable": 1, "selector": spec["selector"]}
+    (spread,) = pod["topologySpreadConstraints"]
+    assert (spread["topologyKey"], spread["labelSelector"]) == ("kubernetes.io/hostname", spec["selector"])
+
+
+def test_sharding_without_a_sharded_controller_is_a_warning(shop, tmp_path):
+    told = []
+
+    refresh(tmp_path, settings(shop, sharding=True), warn=told.append)
+
+    (text,) = told
+    assert text.startswith("sharding is on, but no controller has sharded=True")
 
 
 def test_policies_open_the_ports_of_the_pod(hooked, tmp_path):

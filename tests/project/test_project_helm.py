@@ -173,6 +173,26 @@ def test_values_are_those_of_the_project(project):
     assert values["manager"]["resources"]["limits"]["memory"] == "256Mi"
 
 
+SHARDED = OPERATOR.replace("WEBHOOKS", "True").replace(
+    ".complete(Reconciler", ".with_options(sharded=True).complete(Reconciler"
+)
+
+
+def test_the_chart_of_a_sharded_operator_has_its_replicas_and_budget(project):
+    folder, settings = project(SHARDED, sharding=True, replicas=5)
+
+    files = chart_files(folder, settings, warn=silent)
+    values = yaml.safe_load(files["values.yaml"])["manager"]
+    template = files["templates/manager/manager.yaml"]
+
+    assert (values["replicas"], values["strategy"]["rollingUpdate"]["maxUnavailable"]) == (5, 0)
+    assert values["topologySpreadConstraints"][0]["topologyKey"] == "kubernetes.io/hostname"
+    assert values["env"] == []
+    assert "fieldPath: metadata.name\n" in template
+    assert "terminationGracePeriodSeconds: 45\n" in template
+    assert "maxUnavailable: 1\n" in files["templates/sharding/controller-manager.yaml"]
+
+
 def test_without_webhooks_there_are_no_values_for_them(project):
     folder, settings = project(OPERATOR.replace("WEBHOOKS", "False"))
 
@@ -259,10 +279,16 @@ def flag(settings: Settings) -> list[str]:
 
 @helm
 @pytest.mark.parametrize(
-    "text", [OPERATOR.replace("WEBHOOKS", "True"), OPERATOR.replace("WEBHOOKS", "False"), CONVERTED]
+    ("text", "is_sharded"),
+    [
+        (OPERATOR.replace("WEBHOOKS", "True"), False),
+        (OPERATOR.replace("WEBHOOKS", "False"), False),
+        (CONVERTED, False),
+        (SHARDED, True),
+    ],
 )
-def test_with_default_values_helm_gives_the_objects_of_config_default(project, text):
-    folder, settings = project(text, features=Features(network_policy=True))
+def test_with_default_values_helm_gives_the_objects_of_config_default(project, text, is_sharded):
+    folder, settings = project(text, features=Features(network_policy=True), sharding=is_sharded)
     written(folder / "dist", chart_files(folder, settings, warn=silent))
 
     assert rendered(folder) == by_key(render(folder / "config/default"))

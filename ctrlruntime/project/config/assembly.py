@@ -10,6 +10,7 @@ from ctrlruntime.project.config.deployment import (
     metrics_patch,
     namespaced_patch,
     own_certificate_patch,
+    sharding_patch,
     webhook_patch,
 )
 from ctrlruntime.project.config.layout import (
@@ -66,6 +67,7 @@ def _folders(parts: Parts) -> Iterator[str]:
         "certmanager": parts.certificates,
         "prometheus": parts.prometheus,
         "network-policy": parts.network_policy,
+        "sharding": parts.sharding,
     }
     return (folder for folder, is_present in present.items() if is_present)
 
@@ -79,3 +81,5 @@ def _patches(parts: Parts) -> Iterator[tuple[str, Document]]:
         yield "manager_webhook_patch.yaml", own_certificate_patch(parts)
     if parts.settings.namespaced:
         yield "manager_namespaced_patch.yaml", namespaced_patch()
+    if parts.sharding:
+        yield "manager_sharding_patch.yaml", sharding_patch(parts.settings)

@@ -24,6 +24,7 @@ from ctrlruntime.project.config.layout import (
     WEBHOOK_SECRET,
     WEBHOOK_SERVICE,
     Parts,
+    selector,
 )
 from ctrlruntime.project.settings import Settings
 
@@ -34,16 +35,21 @@ __all__ = [
     "metrics_patch",
     "namespaced_patch",
     "own_certificate_patch",
+    "sharding_patch",
     "webhook_patch",
 ]
 
 IMAGE: Final = "controller"
 """The name of the image in the Deployment; the settings say which it is."""
 
+_GRACE_OF_A_REPLICA: Final = 45
+"""Seconds: the manager's limit for ending what runs (30), and the time to give the objects away."""
+
 VARIABLES: Final = frozenset(
     {
         "METRICS_BIND_ADDRESS",
         "METRICS_CERT_PATH",
+        "POD_NAME",
         "POD_NAMESPACE",
         "WATCH_NAMESPACE",
         "WEBHOOK_CERT_PATH",
@@ -205,13 +211,35 @@ def own_certificate_patch(parts: Parts) -> Document:
         "WEBHOOK_VALIDATING": VALIDATING_NAME if "ValidatingWebhookConfiguration" in kinds else "",
         "WEBHOOK_DEFINITIONS": ",".join(each["metadata"]["name"] for each in parts.converted),
     }
-    env = [*_env({key: value for key, value in variables.items() if value}), _own_namespace("POD_NAMESPACE")]
+    env = [*_env({key: value for key, value in variables.items() if value}), _own("namespace", "POD_NAMESPACE")]
     return _patch(env=env, ports=[_port("webhook-server", WEBHOOK_PORT)])
 
 
 def namespaced_patch() -> Document:
     """Return the patch that keeps the operator to its own namespace."""
-    return _patch(env=[_own_namespace("WATCH_NAMESPACE")])
+    return _patch(env=[_own("namespace", "WATCH_NAMESPACE")])
+
+
+def sharding_patch(settings: Settings) -> Document:
+    """Return the patch for several replicas that share the objects.
+
+    A rollout replaces one after the other, and each has the time to give its objects away. They run on different nodes where that is
+    possible. `ctrl why` and the Leases name a replica by its Pod.
+    """
+    found = _patch(env=[_own("name", "POD_NAME")])
+    found["spec"]["replicas"] = settings.replicas
+    found["spec"]["strategy"] = {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}}
+    spread = {
+        "labelSelector": {"matchLabels": selector(settings)},
+        "maxSkew": 1,
+        "topologyKey": "kubernetes.io/hostname",
+        "whenUnsatisfiable": "ScheduleAnyway",
+    }
+    found["spec"]["template"]["spec"] |= {
+        "terminationGracePeriodSeconds": _GRACE_OF_A_REPLICA,
+        "topologySpreadConstraints": [spread],
+    }
+    return found
 
 
 def _mounting(volume: str, secret: str, folder: str, **container: Any) -> Document:
@@ -235,8 +263,8 @@ def _env(variables: dict[str, str]) -> list[Document]:
     return [{"name": name, "value": value} for name, value in variables.items()]
 
 
-def _own_namespace(name: str) -> Document:
-    return {"name": name, "valueFrom": {"fieldRef": {"fieldPath": "metadata.namespace"}}}
+def _own(field: str, variable: str) -> Document:
+    return {"name": variable, "valueFrom": {"fieldRef": {"fieldPath": f"metadata.{field}"}}}
 
 
 def _port(name: str, number: int) -> Document:

@@ -23,6 +23,7 @@ from ctrlruntime.project.config.olm import base_file, base_text, manifests_kusto
 from ctrlruntime.project.config.own_namespace import excluding
 from ctrlruntime.project.config.replacements import replacement_files
 from ctrlruntime.project.config.serving import certificate_files, monitor_files, network_files, webhook_service
+from ctrlruntime.project.config.sharing import disruption_files
 from ctrlruntime.project.manifests import CRD_FOLDER, Manifests
 from ctrlruntime.project.settings import Resource, Settings
 
@@ -67,6 +68,8 @@ def derived_files(settings: Settings, made: Manifests, *, added_samples: Iterabl
         files.update(_below("prometheus", monitor_files(parts)))
     if parts.network_policy:
         files.update(_below("network-policy", network_files(parts)))
+    if parts.sharding:
+        files.update(_below("sharding", disruption_files(settings)))
     samples = [*sample_files(settings), *added_samples]
     if samples:
         files[f"samples/{KUSTOMIZATION}"] = derived(kustomization(resources=samples))

@@ -108,6 +108,11 @@ class Parts:
         return self.settings.features.network_policy and (self.metrics or self.webhooks)
 
     @property
+    def sharding(self) -> bool:
+        """Several replicas share the objects."""
+        return self.settings.sharding
+
+    @property
     def converted(self) -> Sequence[Document]:
         """The definitions whose versions a webhook converts."""
         return [each for each in self.made.definitions if (each["spec"].get("conversion") or {}).get("webhook")]

@@ -28,6 +28,11 @@ def refresh(folder: Path, settings: Settings, *, options: Options | None = None,
     cannot be loaded or has no manifests; ConfigError for a file that cannot be read.
     """
     made = made_by(folder, settings, options=options, warn=warn)
+    if settings.sharding and not made.is_sharded:
+        warn(
+            "sharding is on, but no controller has sharded=True, so one replica reconciles everything. Add "
+            ".with_options(sharded=True) to a controller, and sharding=ctrl.Sharding(…) to new_manager"
+        )
     config = folder / CONFIG
     samples = added_samples(config / SAMPLES, settings, made, scaffolded=sample_files(settings), warn=warn)
     files = derived_files(settings, made, added_samples=samples) | first_files(settings)

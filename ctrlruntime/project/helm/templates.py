@@ -37,6 +37,7 @@ _FOLDERS: Final = {
     "Issuer": "cert-manager",
     "ServiceMonitor": "prometheus",
     "NetworkPolicy": "network-policy",
+    "PodDisruptionBudget": "sharding",
 }
 _HELPER_ROLES: Final = ("-admin-role", "-editor-role", "-viewer-role")
 _MANAGED_BY: Final = "app.kubernetes.io/managed-by"
