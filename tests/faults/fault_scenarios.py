@@ -25,9 +25,11 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from servers import LONGEST_WAIT
+
 import ctrlruntime as ctrl
 from ctrlruntime.api import core
-from ctrlruntime.errors import CtrlError
+from ctrlruntime.errors import CtrlError, RequestTimeoutError
 from ctrlruntime.event import DeleteEvent
 from ctrlruntime.log.options import ERROR
 from ctrlruntime.manager.manager import Manager, running
@@ -271,6 +273,15 @@ class World:
                 for listener in listeners:
                     listener.cancel()
                 await asyncio.gather(*listeners, return_exceptions=True)
+
+    async def open_connections(self, count: int) -> None:
+        """Let the manager's pool have so many connections. The scaled limit of a request is short for a loaded machine, so it may take several tries."""
+        reader = self.manager.api_reader
+        async with asyncio.timeout(LONGEST_WAIT):
+            while True:
+                with contextlib.suppress(RequestTimeoutError):
+                    await asyncio.gather(*(reader.list(core.ConfigMap, namespace=self.namespace) for _ in range(count)))
+                    return
 
     async def prepare(self, kind: type[Any] | None = None) -> None:
         """Make the objects that are there before the fault."""

@@ -83,8 +83,7 @@ async def silence_that_lasts(world: World) -> None:
 async def black_hole(world: World) -> None:
     await world.prepare()
     async with world.running():
-        client = world.manager.api_reader
-        await asyncio.gather(*(client.list(core.ConfigMap, namespace=world.namespace) for _ in range(4)))
+        await world.open_connections(4)
         with world.proxy.black_hole():
             began = await world.change()
             await world.times.sleep(20)
@@ -96,8 +95,8 @@ async def black_hole(world: World) -> None:
 async def forgotten_connections(world: World) -> None:
     await world.prepare()
     async with world.running():
-        client, reader = world.manager.client, world.manager.api_reader
-        await asyncio.gather(*(reader.list(core.ConfigMap, namespace=world.namespace) for _ in range(4)))
+        client = world.manager.client
+        await world.open_connections(4)
         with world.proxy.black_hole():
             pass
         began = time.monotonic()
