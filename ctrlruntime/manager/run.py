@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from ctrlruntime.manager.manager import Manager
 
 _LAST_WORD = 1.0  # seconds that tasks get to end which the manager left behind
+_SHORTEST_BLOCK = 5.0  # seconds that an event loop may be blocked after the signal, however short the grace is
 
 
 def exit_at_once(code: int) -> None:
@@ -38,7 +39,8 @@ async def run_until_signal(manager: Manager, *, exit_now: Callable[[int], object
 
     A second signal ends the process with code 1, also while code blocks the event loop.
 
-    A process whose event loop is blocked when the grace is over ends with code 1. Raises: what the manager raises.
+    A process whose event loop is blocked when the grace is over, and for at least 5 s after the signal, ends with code 1. Raises: what the
+    manager raises.
     """
 
     def on_signal(received: signal.Signals) -> None:
@@ -56,9 +58,14 @@ async def run_until_signal(manager: Manager, *, exit_now: Callable[[int], object
 class _Insistence:
     """Ends the process in place of an event loop that is blocked: at the second signal, or when the grace after the first is over."""
 
-    def __init__(self, grace: float | None, exit_now: Callable[[int], object]) -> None:
-        self._grace = grace
+    def __init__(
+        self, grace: float | None, exit_now: Callable[[int], object], *, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        # A little before the grace is over, because then the sender of the signal kills the process, and nothing would tell why. A short grace
+        # is about tasks, not about a busy processor.
+        self._patience = None if grace is None else max(_SHORTEST_BLOCK, grace - 1.0)
         self._exit_now = exit_now
+        self._clock = clock
         self._asked: float | None = None
 
     def hear(self, number: signal.Signals) -> None:
@@ -68,7 +75,7 @@ class _Insistence:
         def heard(received: int, frame: FrameType | None) -> None:
             if self._asked is not None:
                 self._exit_now(1)
-            self._asked = time.monotonic()
+            self._asked = self._clock()
             if callable(loops_own):
                 loops_own(received, frame)
 
@@ -76,10 +83,9 @@ class _Insistence:
 
     def stalled(self, where: str) -> None:
         """Take note that the event loop is blocked at this moment; called on the second loop."""
-        if self._asked is None or self._grace is None:
+        if self._asked is None or self._patience is None:
             return
-        # A little before the grace is over: whoever sent the signal kills the process then, and nobody would read why.
-        if time.monotonic() - self._asked >= max(0.0, self._grace - 1.0):
+        if self._clock() - self._asked >= self._patience:
             log.get_logger("manager").error("exiting although the event loop is blocked", reason=where)
             self._exit_now(1)
 

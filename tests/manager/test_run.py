@@ -7,12 +7,13 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from ctrlruntime.manager import tune_gc
+from ctrlruntime.manager.run import _Insistence
 
 PROGRAM = """
 import asyncio, sys
@@ -126,6 +127,36 @@ def test_a_blocked_event_loop_does_not_outlast_the_grace(start):
     assert '<string>"' in process.errors or "<string>:" in process.errors
 
 
+@pytest.mark.parametrize(
+    ("grace", "seconds", "code"),
+    [(0, 4.9, None), (0, 5.0, 1), (2.0, 4.9, None), (30.0, 28.9, None), (30.0, 29.0, 1), (None, 3600.0, None)],
+)
+def test_how_long_an_event_loop_may_be_blocked_after_the_signal(after_a_signal, grace, seconds, code):
+    exits, now = [], [100.0]
+    insistence = after_a_signal(grace, exits.append, clock=lambda: now[0])
+    insistence.stalled("app.py:7")
+    now[0] += seconds
+    insistence.stalled("app.py:7")
+
+    assert exits == ([] if code is None else [code])
+
+
+@pytest.fixture
+def after_a_signal() -> Iterator[Callable[..., _Insistence]]:
+    """Makes what waits for the loop, with a signal that has been received."""
+    before = signal.getsignal(signal.SIGUSR2)
+
+    def make(*args: object, **options: object) -> _Insistence:
+        made = _Insistence(*args, **options)
+        signal.signal(signal.SIGUSR2, lambda *_: None)
+        made.hear(signal.SIGUSR2)
+        signal.raise_signal(signal.SIGUSR2)
+        return made
+
+    yield make
+    signal.signal(signal.SIGUSR2, before)
+
+
 @on_both_loops
 def test_a_second_signal_ends_a_process_whose_event_loop_is_blocked(start, loop):
     process = start('import time; print("blocks", flush=True); time.sleep(3600)', grace=None, loop=loop)
@@ -191,7 +222,7 @@ while True:
     )
     process.wait_running()
 
-    assert process.end(signal.SIGTERM) == 0
+    assert process.end(signal.SIGTERM) == 0, process.errors
     assert "exiting although tasks still run" in process.errors
 
 
