@@ -46,6 +46,9 @@ class View:
     async def changed(self) -> None:
         raise AssertionError("no read of this benchmark waits")
 
+    def refresh(self, namespace: str) -> None:
+        raise AssertionError("no read of this benchmark waits")
+
     async def compare(self, key: object) -> Listing:
         raise AssertionError("no read of this benchmark asks the server")
 

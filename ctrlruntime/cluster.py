@@ -104,8 +104,11 @@ class Cluster:
         A new leader calls it.
 
         The previous leader may have written objects that no watch has delivered yet. Each kind and namespace is compared by the first read
-        of it, so one that cannot be compared fails only its own reads, with StaleReadError.
+        of it, so one that cannot be compared fails only its own reads, with StaleReadError. Connections that may have died are
+        replaced: idle ones, and those of silent watches.
         """
+        self.transport.distrust_connections()
+        self.cache.refresh()
         self.gate.distrust(self.cache.contents())
 
     def check_writes(self, check: Callable[[GroupVersionKind, str, str], None], /) -> None:

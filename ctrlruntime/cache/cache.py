@@ -672,6 +672,11 @@ class Cache:
 
     # --- reads that must show own writes -----------------------------------------------------------------------------
 
+    def refresh(self) -> None:
+        """Replace silent watches, because their connections may be dead."""
+        for _, informer in self.all_informers():
+            informer.refresh()
+
     def contents(self) -> Sequence[tuple[tuple[str, str], str]]:
         """Return the (group, kind) and namespace of everything that is cached.
 

@@ -356,6 +356,12 @@ class Informer:
         while not self._is_stopped and any(self._filled.get(scope, -1) < gains for scope in self._reflectors):
             await self._news.wait()
 
+    def refresh(self, namespace: str = "") -> None:
+        """Replace silent watches of the namespace ("": all), because their connections may be dead."""
+        for scope, reflector in self._reflectors.items():
+            if not namespace or scope.holds(namespace):
+                reflector.refresh()
+
     async def release(self) -> None:
         """Remove the objects that the part does not keep any more."""
         count = await self._contents.release()

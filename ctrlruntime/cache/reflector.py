@@ -10,7 +10,8 @@ It reads a `Collection` (pages and frames of bytes). An informer iterates over `
 reflector stores no objects, only the version to resume from. The next page is requested while the informer processes a page.
 
 A watch shows that it is alive when it ends: its timeout is 30 to 45 s, and it is dropped if it has not ended 10 s later. So a dead
-connection is replaced within 55 s, without a list (docs/concepts/architecture.md).
+connection is replaced within 55 s, without a list (docs/concepts/architecture.md). If a read finds that it lacks an object, or this process
+takes over from another one, `refresh` replaces a silent watch at once.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ from ctrlruntime.errors import (
     Unauthorized,
 )
 from ctrlruntime.rest.collection import Collection, Page
-from ctrlruntime.rest.watch import Frame
+from ctrlruntime.rest.watch import Frame, Interrupt
 
 
 class State(enum.Enum):
@@ -182,6 +183,9 @@ SHORT_WATCH = 1.0
 LONGEST_RETRY_AFTER = 60.0
 """The maximum of Retry-After in seconds; after that the request is repeated."""
 
+SILENT_FOR = 5.0
+"""Seconds without any data after which `refresh` replaces a watch; doubled each time until data arrives."""
+
 EXPIRY_MEMORY = 30.0
 """Seconds: if a version expires again within them, the next list waits."""
 
@@ -221,6 +225,11 @@ class Reflector:
         self.watches = 0
         self.restarts: dict[str, int] = {}
         """The number of ended watches by reason; see `_reason`."""
+
+        self._interrupt = Interrupt()
+        self._opened_at = float("-inf")
+        self._refreshes = 0
+        """The number of watches that were replaced since the last activity."""
 
         self._seen = 0
         self._behind = 0
@@ -268,6 +277,17 @@ class Reflector:
     def restart(self) -> None:
         """List again at the next step, because the updates could not be processed."""
         self.version = ""
+
+    def refresh(self) -> None:
+        """Replace a watch that has been silent for some seconds, because its connection may be dead. Continue from the last version.
+
+        A quiet collection is silent as well. For it this costs one request.
+        """
+        silent = self._clock() - max(self.last_activity, self._opened_at)
+        if self.state is State.WATCHING and silent >= SILENT_FOR * 2.0**self._refreshes:
+            self._refreshes += 1
+            self._log.info("silent watch replaced", silentSeconds=round(silent, 1))
+            self._interrupt.set()
 
     # --- listing ---------------------------------------------------------------------------------------------------
 
@@ -318,10 +338,7 @@ class Reflector:
 
     async def _streaming_list(self, collection: Collection) -> AsyncGenerator[Update, None]:
         """Watch from nothing: every object comes as ADDED, then a marked bookmark; it goes on as an ordinary watch."""
-        self.watches += 1
-        watch = collection.watch(
-            resource_version="", timeout=self._timeout(), timeout_grace=self._options.timeout_grace, initial_events=True
-        )
+        watch = self._open(collection, resource_version="", initial_events=True)
         async with aclosing(watch) as batches:
             replaced, rest = await self._initial_events(batches)
             self._move_to_list(replaced.resource_version)
@@ -333,9 +350,8 @@ class Reflector:
                 self._alive()
                 for update in self._changes(batch):
                     yield update
-        self._alive()
-        self._count_end(None)
-        yield Progressed(self.version)
+        if self._has_ended():
+            yield Progressed(self.version)
 
     async def _initial_events(self, batches: AsyncGenerator[list[Frame], None]) -> tuple[Replaced, list[Frame]]:
         """Return the list and the frames after its end mark. Raises: StreamingListEndedError."""
@@ -383,10 +399,7 @@ class Reflector:
     async def _watch(self, collection: Collection) -> AsyncGenerator[Update, None]:
         while True:
             started, changed = self._clock(), False
-            self.watches += 1
-            watch = collection.watch(
-                resource_version=self.version, timeout=self._timeout(), timeout_grace=self._options.timeout_grace
-            )
+            watch = self._open(collection, resource_version=self.version)
             async with aclosing(watch) as batches:
                 async for batch in batches:
                     self._alive()
@@ -395,8 +408,8 @@ class Reflector:
                     for update in self._changes(batch):
                         changed = changed or isinstance(update, Changed)
                         yield update
-            self._alive()
-            self._count_end(None)
+            if not self._has_ended():
+                continue
             if self.version:
                 yield Progressed(self.version)
             if self._clock() - started >= SHORT_WATCH:
@@ -404,6 +417,29 @@ class Reflector:
             else:
                 # A server or proxy that ends watches at once must not be asked thousands of times a second.
                 await self._wait(SHORT_WATCH if changed else None)
+
+    def _open(
+        self, collection: Collection, *, resource_version: str, initial_events: bool = False
+    ) -> AsyncGenerator[list[Frame], None]:
+        self.watches += 1
+        self._interrupt = Interrupt()
+        self._opened_at = self._clock()
+        return collection.watch(
+            resource_version=resource_version,
+            timeout=self._timeout(),
+            timeout_grace=self._options.timeout_grace,
+            initial_events=initial_events,
+            interrupt=self._interrupt,
+        )
+
+    def _has_ended(self) -> bool:
+        """Count the end of a watch. Return whether the server ended it, which shows that it was alive."""
+        if self._interrupt.is_set:
+            self._count("silent")
+            return False
+        self._alive()
+        self._count_end(None)
+        return True
 
     def _changes(self, batch: list[Frame]) -> list[Update]:
         updates: list[Update] = []
@@ -436,8 +472,10 @@ class Reflector:
 
     def _count_end(self, error: CtrlError | None) -> None:
         if self.state is State.WATCHING:
-            reason = _reason(error)
-            self.restarts[reason] = self.restarts.get(reason, 0) + 1
+            self._count(_reason(error))
+
+    def _count(self, reason: str) -> None:
+        self.restarts[reason] = self.restarts.get(reason, 0) + 1
 
     # --- time ------------------------------------------------------------------------------------------------------
 
@@ -447,6 +485,7 @@ class Reflector:
 
     def _alive(self) -> None:
         self.last_activity = self._clock()
+        self._refreshes = 0
 
     def _is_repeated_expiry(self) -> bool:
         # The first relist is immediate; a server that expires every version is asked with growing waits.

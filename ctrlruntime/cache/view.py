@@ -74,6 +74,9 @@ class KindView:
     def changed(self) -> Coroutine[Any, Any, object]:
         return self.informer.changed()
 
+    def refresh(self, namespace: str) -> None:
+        self.informer.refresh(namespace)
+
     # --- the server ------------------------------------------------------------------------------------------------------
 
     async def compare(self, key: Key) -> Listing:

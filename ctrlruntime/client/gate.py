@@ -47,6 +47,10 @@ class InformerView(View, Protocol):
         """Wait until the informer has changed since this call, and not only since the first step of the wait."""
         ...
 
+    def refresh(self, namespace: str) -> None:
+        """Replace silent watches of the namespace ("": all), because their connections may be dead."""
+        ...
+
     async def compare(self, key: Key) -> Listing:
         """List a key, or a namespace (its name is WHOLE), with the informer's scopes and selectors. Raises: CtrlError."""
         ...
@@ -192,6 +196,8 @@ class Gate:
             self.read_fallbacks += not is_settled
             if self._wait_counter is not None:
                 self._wait_counter.read_waited(gvk.group_kind, self._clock() - started, live=not is_settled)
+        if not is_settled:
+            view.refresh(namespace)
         self.marks.drop_shown(kind, needed)
         return is_settled
 

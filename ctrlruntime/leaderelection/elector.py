@@ -25,13 +25,12 @@ from ctrlruntime.errors import (
     AlreadyExists,
     APIStatusError,
     Conflict,
-    CtrlError,
-    Forbidden,
     LeaderElectionLostError,
     NotFound,
 )
 from ctrlruntime.leaderelection.lock import LeaseRecord, Lock
 from ctrlruntime.leaderelection.options import LeaderElection
+from ctrlruntime.leases.attempts import AttemptError, Troubles, attempt
 from ctrlruntime.metrics import LeaderMetrics
 from ctrlruntime.rest.fence import lease_clock
 
@@ -42,6 +41,8 @@ RELEASED_FOR: Final = 1
 """Seconds for which a released Lease still counts, for candidates that check nothing else."""
 
 _RELEASE_ATTEMPTS = 5
+
+_NEEDS: Final = "leader election needs get, create and update of leases in the group coordination.k8s.io"
 
 
 class Elector:
@@ -82,7 +83,7 @@ class Elector:
         self._may_hold = False
         self._observed: LeaseRecord | None = None
         self._observed_at = -math.inf
-        self._last_trouble = ""
+        self._troubles = Troubles()
         self._log = log.get_logger("leaderelection").bind(lease=lock.name, identity=self.identity)
 
     def __repr__(self) -> str:
@@ -155,7 +156,7 @@ class Elector:
             left = self._leads_until - self._clock()
             if left <= 0:
                 raise self._lost(
-                    f"it was not renewed within {self._options.renew_deadline:g} s ({self._last_trouble or 'no attempt was made in time'})"
+                    f"it was not renewed within {self._options.renew_deadline:g} s ({str(self._troubles) or 'no attempt was made in time'})"
                 )
             await self._attempt(min(left, self._options.request_timeout))
             if self.leader not in {self.identity, ""}:
@@ -183,22 +184,14 @@ class Elector:
             self._report(blocked_reason)
             return False
         try:
-            async with asyncio.timeout(limit):
-                has_it = await self._get_or_renew()
-        except TimeoutError:
-            self._report(f"no answer within {limit:g} s")
-            return False
-        except CtrlError as error:
-            if isinstance(error, Conflict) and not self._is_leader:
+            has_it = await attempt(self._get_or_renew, within=limit, needs=f"{_NEEDS} (lease {self._lock.name})")
+        except AttemptError as error:
+            if isinstance(error.__cause__, Conflict) and not self._is_leader:
                 self._log.debug("another candidate acquired the lease")
             else:
-                self._report(_hint(error, self._lock.name))
+                self._report(str(error))
             return False
-        except Exception as error:  # noqa: BLE001 - a lock of the user's own may raise anything; the lease decides, not the error
-            self._report(log.describe(error))
-            return False
-        if has_it and self._last_trouble:
-            self._last_trouble = ""
+        if has_it and self._troubles.ends(Lock):
             self._log.info("lease reachable again")
         return has_it
 
@@ -282,8 +275,7 @@ class Elector:
         )
 
     def _report(self, trouble: str) -> None:
-        if trouble != self._last_trouble:
-            self._last_trouble = trouble
+        if self._troubles.begins(Lock, trouble):
             self._log.warning(
                 "cannot renew the lease" if self._is_leader else "cannot acquire the lease", reason=trouble
             )
@@ -329,10 +321,3 @@ class Elector:
             self._observed = released
             return True
         raise Conflict(f"cannot release the lease {self._lock.name}: it changed {_RELEASE_ATTEMPTS} times meanwhile")
-
-
-def _hint(error: CtrlError, lease: str) -> str:
-    text = log.describe(error)
-    if isinstance(error, Forbidden):
-        return f"{text}; leader election needs get, create and update of leases in the group coordination.k8s.io (lease {lease})"
-    return text

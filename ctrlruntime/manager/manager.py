@@ -65,7 +65,8 @@ from ctrlruntime.tracing import Tracing
 if TYPE_CHECKING:
     from ctrlruntime.api.metadata import Metadata
     from ctrlruntime.controller.sharding import Shard
-    from ctrlruntime.leaderelection import Elector, LeaderElection, LeaseConnection
+    from ctrlruntime.leaderelection import Elector, LeaderElection
+    from ctrlruntime.leases.connection import LeaseConnection
     from ctrlruntime.manager.flags import Flags
     from ctrlruntime.manager.sharding import Replica
     from ctrlruntime.metrics import SecureMetrics
@@ -135,7 +136,7 @@ class Manager:
 
             self._replica = Replica(
                 sharding,
-                fill=cluster.cache.fill_parts,
+                fill=self._fill,
                 free=cluster.cache.release_parts,
                 catch_up=self._catch_up,
                 lead=self._lead_as_member,
@@ -641,7 +642,8 @@ class Manager:
         options = self._leader_election
         if options is None:
             return None
-        from ctrlruntime.leaderelection import Elector, LeaseConnection, LeaseLock
+        from ctrlruntime.leaderelection import Elector, LeaseLock
+        from ctrlruntime.leases.connection import LeaseConnection
 
         main = asyncio.get_running_loop()
         lock = options.lock
@@ -680,6 +682,11 @@ class Manager:
             self._errors.append(error)
             self._stop.set()
 
+    async def _fill(self, gains: int) -> None:
+        # This process may have been cut off until now. A list over a dead connection would take until its timeout.
+        self.cluster.transport.distrust_connections()
+        await self.cache.fill_parts(gains)
+
     def _catch_up(self) -> None:
         for cluster in self._clusters:
             cluster.distrust_cache()
@@ -706,7 +713,7 @@ class Manager:
         if not self._is_leadership_over():
             self._lost_lease(
                 LeaderElectionLostError(
-                    "another replica leads, because this one did not renew its lease in time; "
+                    "another replica may lead, because this one did not renew its lease, or the lease of the ring, in time; "
                     "this process must stop what only a leader may do"
                 )
             )

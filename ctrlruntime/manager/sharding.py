@@ -16,8 +16,8 @@ from ctrlruntime.api.metadata import Metadata, NamespacedName
 from ctrlruntime.cache.part import Rule
 from ctrlruntime.errors import ConfigError, ForeignShardError
 from ctrlruntime.healthz import UnhealthyError
-from ctrlruntime.leaderelection.connection import LeaseConnection
 from ctrlruntime.leaderelection.lease import namespace_of_pod
+from ctrlruntime.leases.connection import LeaseConnection
 from ctrlruntime.manager.sideloop import SideLoop
 from ctrlruntime.metrics.shards import ShardNumbers
 from ctrlruntime.ownership.leases import Leases

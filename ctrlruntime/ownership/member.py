@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from typing import Final
 
 from ctrlruntime import log
-from ctrlruntime.errors import Forbidden
+from ctrlruntime.leases.attempts import AttemptError, Troubles, attempt
 from ctrlruntime.ownership.machine import Change, Machine
 from ctrlruntime.ownership.messages import NoResponse, PutMember, Request, Response
 from ctrlruntime.ownership.state import ReplicaState, RingState, SlotOwner
@@ -22,6 +23,8 @@ TICK: Final = 0.25
 
 REQUEST_LIMIT: Final = 2.0
 """Seconds after which a request counts as one without a response."""
+
+_NEEDS: Final = "sharding needs get, list, create, update and delete of leases in the group coordination.k8s.io"
 
 
 class Member:
@@ -55,7 +58,7 @@ class Member:
         self._clock = clock
         self._tasks: set[asyncio.Task[None]] = set()
         self._wake = asyncio.Event()
-        self._trouble: dict[type[Request], str] = {}
+        self._troubles = Troubles()
         self.failures = 0
         """The number of requests without a response."""
 
@@ -94,22 +97,17 @@ class Member:
             self._report(request, reason)
             return NoResponse()
         try:
-            async with asyncio.timeout(REQUEST_LIMIT):
-                response = await self._send_to_server(request)
-        except TimeoutError:
-            self._report(request, f"no response within {REQUEST_LIMIT:g} s")
+            response = await attempt(partial(self._send_to_server, request), within=REQUEST_LIMIT, needs=_NEEDS)
+        except AttemptError as error:  # the next request must be sent: without it the slots close, and stay closed
+            self._report(request, str(error))
             return NoResponse()
-        except Exception as error:  # noqa: BLE001 - whatever it is, the next request must be sent: without it the slots close, and stay closed
-            self._report(request, _hint(error))
-            return NoResponse()
-        if self._trouble.pop(type(request), ""):
+        if self._troubles.ends(type(request)):
             self._log.info("leases of the ring reachable again", request=type(request).__name__)
         return response
 
     def _report(self, request: Request, reason: str) -> None:
         self.failures += 1
-        if reason != self._trouble.get(type(request)):
-            self._trouble[type(request)] = reason
+        if self._troubles.begins(type(request), reason):
             self._log.warning("no response about the ring", request=type(request).__name__, reason=reason)
 
     # --- what people ask -------------------------------------------------------------------------------------------
@@ -139,7 +137,7 @@ class Member:
                 )
                 for lease in machine.members()
             ],
-            trouble="; ".join(dict.fromkeys(list(self._trouble.values()))),
+            trouble=str(self._troubles),
         )
 
     def owner(self, slot: int) -> SlotOwner:
@@ -163,8 +161,7 @@ class Member:
         """Return why this member cannot work now, or nothing. Safe in any thread."""
         if self._clock() < self.machine.deadline():
             return ""
-        reasons = "; ".join(dict.fromkeys(list(self._trouble.values())))
-        return f"the Lease {self.machine.identity} is not renewed ({reasons or 'no renewal so far'})"
+        return f"the Lease {self.machine.identity} is not renewed ({str(self._troubles) or 'no renewal so far'})"
 
     # --- news of the process ---------------------------------------------------------------------------------------
 
@@ -190,10 +187,3 @@ class Member:
         """Begin to leave: give all slots away, and delete the Lease."""
         self.machine.stop(self._clock())
         self._wake.set()
-
-
-def _hint(error: Exception) -> str:
-    text = log.describe(error)
-    if isinstance(error, Forbidden):
-        return f"{text}; sharding needs get, list, create, update and delete of leases in the group coordination.k8s.io"
-    return text

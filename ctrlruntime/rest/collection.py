@@ -13,7 +13,7 @@ from ctrlruntime.errors import Expired, Gone, TransportError
 from ctrlruntime.rest.content import JSON, METADATA_ITEM, METADATA_LIST, UNREADABLE, unreadable
 from ctrlruntime.rest.mapper import APIResource
 from ctrlruntime.rest.transport import Transport
-from ctrlruntime.rest.watch import Frame, frames
+from ctrlruntime.rest.watch import Frame, Interrupt, frames
 
 PAGE_SIZE: Final = 500
 """The number of objects in a page of a list."""
@@ -157,13 +157,20 @@ class Collection:
         return items, position
 
     def watch(
-        self, *, resource_version: str, timeout: float, timeout_grace: float = 10.0, initial_events: bool = False
+        self,
+        *,
+        resource_version: str,
+        timeout: float,
+        timeout_grace: float = 10.0,
+        initial_events: bool = False,
+        interrupt: Interrupt | None = None,
     ) -> AsyncGenerator[list[Frame], None]:
         """Watch from `resource_version` for `timeout` seconds (an integer in the API).
 
         timeout_grace: a watch that has not ended this long after its timeout is treated as dead (RequestTimeoutError), and so is one that
         does not start within this time.
         initial_events: a streaming list (KEP-3157), which starts with every object as ADDED and a marked BOOKMARK.
+        interrupt: ends the watch early.
         """
         seconds = max(1, round(timeout))
         params = [
@@ -183,4 +190,5 @@ class Collection:
             accept=self._accept_watch,
             begins_within=timeout_grace,
             ends_within=seconds + timeout_grace,
+            interrupt=interrupt,
         )

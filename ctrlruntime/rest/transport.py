@@ -193,7 +193,7 @@ class Transport:
                     f"cannot send {method} {path}: all {self.config.max_connections} connections were in use for {limit:g} s. "
                     "Make fewer requests at once, or raise Config.max_connections"
                 ) from error
-            await self.distrust_connections()
+            self.distrust_connections()
             raise RequestTimeoutError(
                 f"{method} {path}: no complete response from {self.host} within {limit:g} s"
             ) from error
@@ -362,7 +362,7 @@ class Transport:
                     connection, answer = await self._ask(pool, "GET", self._request("GET", path, params, headers))
         except TimeoutError as error:
             self._count("<error>", "GET")
-            await self.distrust_connections()
+            self.distrust_connections()
             raise RequestTimeoutError(f"GET {path}: {self.host} sent no headers within {headers_within:g} s") from error
         except TransportError:
             self._count("<error>", "GET")
@@ -431,7 +431,7 @@ class Transport:
         if pool is not None:
             await pool.close()
 
-    async def distrust_connections(self) -> None:
+    def distrust_connections(self) -> None:
         """Do not reuse any current connection; running requests continue.
 
         Call it if one was silent for too long. The cause (a load balancer that dropped its connections, a failed node) may affect the idle

@@ -73,6 +73,22 @@ class LineSplitter:
         )
 
 
+class Interrupt:
+    """Ends the watch that reads with it, without an error. Use it on the event loop of the watch."""
+
+    __slots__ = ("is_set", "limit")
+
+    def __init__(self) -> None:
+        self.is_set = False
+        self.limit: asyncio.Timeout | None = None
+        """The limit of the current read; None between two reads."""
+
+    def set(self) -> None:
+        self.is_set = True
+        if self.limit is not None and not self.limit.expired():
+            self.limit.reschedule(0.0)
+
+
 async def frames(
     transport: Transport,
     path: str,
@@ -81,10 +97,11 @@ async def frames(
     accept: str,
     begins_within: float = 10.0,
     ends_within: float | None = None,
+    interrupt: Interrupt | None = None,
 ) -> AsyncGenerator[list[Frame], None]:
     """Open a watch and yield its frames; frames that arrive together are one list.
 
-    Ends when the server ends the watch cleanly.
+    Ends when the server ends the watch cleanly, or by `interrupt`.
 
     begins_within: seconds until the response must start.
     ends_within: seconds after the start, after which a watch that has not ended is treated as dead; it must be longer than the requested
@@ -94,19 +111,24 @@ async def frames(
     (AnswerTooLargeError for a frame over `Config.max_frame_size`).
     """
     splitter = LineSplitter(transport.config.max_frame_size)
+    interrupt = interrupt or Interrupt()
     async with transport.stream(path, params=params, accept=accept, headers_within=begins_within) as content:
         deadline = None if ends_within is None else asyncio.get_running_loop().time() + ends_within
-        while True:
+        while not interrupt.is_set:
             try:
-                async with asyncio.timeout_at(deadline):
+                async with asyncio.timeout_at(deadline) as interrupt.limit:
                     with translating("GET", path):
                         chunk = await content.read()
             except TimeoutError as error:
-                await transport.distrust_connections()
+                if interrupt.is_set:
+                    return
+                transport.distrust_connections()
                 raise RequestTimeoutError(
                     f"GET {path}: the watch did not end within {ends_within:g} s; "
                     f"the connection to {transport.host} is treated as dead"
                 ) from error
+            finally:
+                interrupt.limit = None
             if not chunk:
                 break
             with translating("GET", path):

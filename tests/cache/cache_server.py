@@ -99,7 +99,7 @@ class Script:
         assert isinstance(answer, Page), f"the script has {answer} where a list is asked for"
         return answer
 
-    async def watch(self, *, resource_version, timeout, timeout_grace, initial_events=False):
+    async def watch(self, *, resource_version, timeout, timeout_grace, initial_events=False, interrupt=None):
         self.asked.append(("stream" if initial_events else "watch", resource_version))
         answer = await self._next()
         try:
@@ -110,7 +110,11 @@ class Script:
                 if isinstance(step, Exception):
                     raise step
                 if step is HANGS:
-                    await asyncio.Event().wait()
+                    try:
+                        async with asyncio.timeout(None) as interrupt.limit:
+                            await asyncio.Event().wait()
+                    except TimeoutError:
+                        return
                 elif isinstance(step, asyncio.Event):
                     await step.wait()
                 elif isinstance(step, int | float):
@@ -302,7 +306,7 @@ class World:
         await asyncio.sleep(0)
         return [known["raw"] for _, known in sorted(self.objects.items())], str(self.revision)
 
-    async def watch(self, *, resource_version, timeout, timeout_grace, initial_events=False):
+    async def watch(self, *, resource_version, timeout, timeout_grace, initial_events=False, interrupt=None):
         await asyncio.sleep(0)
         self._fault("stream" if initial_events else "watch")
         if initial_events:

@@ -354,6 +354,41 @@ async def test_only_frames_lists_and_clean_ends_prove_life(time):
         assert reflector.last_activity == 1030.0
 
 
+async def test_a_silent_watch_is_replaced_on_request_and_continues_from_its_version(time):
+    silent = [HANGS]
+    script = Script(time, page(A1, version=5), [[modified("a", 6)], HANGS], silent, silent, [[modified("a", 7)], HANGS])
+    reflector = reflector_of(script)
+    replaced_at = {}
+
+    async with aclosing(reflector.updates()) as updates:
+        for _ in range(2):
+            await anext(updates)
+        following = asyncio.ensure_future(anext(updates))
+        while not following.done():
+            time.now += 1
+            reflector.refresh()
+            for _ in range(10):
+                await asyncio.sleep(0)
+            replaced_at.setdefault(reflector.watches, time.now)
+
+    assert script.asked[1:] == [("watch", "5"), ("watch", "6"), ("watch", "6"), ("watch", "6")]
+    # After 5 s, and then after twice the time, because the next one was silent as well.
+    assert list(replaced_at.values())[1:] == [1005.0, 1015.0, 1035.0]
+    assert reflector.restarts == {"silent": 3}
+    assert time.slept == []
+
+
+async def test_a_reflector_that_lists_or_waits_is_not_refreshed(time):
+    script = Script(time, page(A1, version=5), TransportError("x"))
+    reflector = reflector_of(script)
+    time.now += 100
+    reflector.refresh()
+
+    await take(reflector, 2)
+    assert reflector.state is State.WATCHING
+    assert reflector.restarts == {"cut": 1}
+
+
 async def test_the_open_watch_is_closed_when_nobody_listens_any_more(time):
     script = Script(time, page(version=5), [[added("a", 6)], HANGS])
 

@@ -28,6 +28,7 @@ class View:
         self.objects = {}
         self.answers = []
         self.compared = []
+        self.refreshed = []
         self._changed = asyncio.Event()
 
     def position(self, namespace):
@@ -44,6 +45,9 @@ class View:
 
     def changed(self):
         return self._changed.wait()
+
+    def refresh(self, namespace):
+        self.refreshed.append(namespace)
 
     async def compare(self, key):
         self.compared.append(key)
@@ -140,6 +144,7 @@ async def test_a_read_waits_until_the_cache_shows_the_write(gate, view):
     assert await outcome(reading)
     assert gate.is_idle(THING)
     assert (gate.waits, gate.read_fallbacks) == (1, 0)
+    assert view.refreshed == []
 
 
 async def test_a_read_waits_for_an_open_write_to_end(gate, view):
@@ -183,6 +188,7 @@ async def test_a_wait_that_takes_too_long_ends_in_a_live_read(view):
 
     assert not await outcome(gate.wait_until_visible(THING, view, "ns", "a"))
     assert gate.read_fallbacks == 1
+    assert view.refreshed == ["ns"]  # its watch may have a dead connection
     assert not gate.is_idle(THING)
 
 

@@ -10,7 +10,7 @@ from servers import LONGEST_WAIT
 
 import ctrlruntime as ctrl
 from ctrlruntime.api import core, meta
-from ctrlruntime.leaderelection import LeaseConnection
+from ctrlruntime.leases.connection import LeaseConnection
 
 
 def connections(host: str) -> int:

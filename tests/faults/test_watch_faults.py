@@ -22,6 +22,7 @@ from loose_definitions import loose_definition
 from servers import LONGEST_WAIT
 
 from ctrlruntime.api import apps, batch, coordination, core, meta, networking, rbac
+from ctrlruntime.api.metadata import NamespacedName
 from ctrlruntime.api.object import Object
 from ctrlruntime.errors import RequestTimeoutError
 from ctrlruntime.rest.config import get_config
@@ -77,6 +78,27 @@ async def silence_that_lasts(world: World) -> None:
             ended = await world.change()
         await world.recovered(ended)
         world.assert_no_list(since=began)
+
+
+@fault(
+    "a watch goes silent, and a read misses a write of this process",
+    kind="connection",
+    bound=15,
+    unscaled=11.0,
+    options={"timeout": (60.0, 60.0)},
+)  # fmt: skip - the read waits 5 s for the write, and a watch is silent from 5 s on
+async def silence_that_a_read_notices(world: World) -> None:
+    await world.prepare()
+    async with world.running():
+        client, key = world.manager.client, NamespacedName(world.namespace, "written")
+        written = core.ConfigMap(metadata=meta.ObjectMeta(name=key.name, namespace=key.namespace))
+        with world.proxy.stall(world.watches(), count=1):
+            began = await world.change()
+            await client.create(written)
+            await client.get(core.ConfigMap, key)
+        await world.recovered(began)
+        (informer,) = world.manager.cache.informers().values()
+        assert [reflector.restarts for reflector in informer.reflectors.values()] == [{"silent": 1}]
 
 
 @fault("the network drops all bytes for 20 s, also those of pooled connections", kind="connection", bound=60)

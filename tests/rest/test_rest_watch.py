@@ -16,7 +16,7 @@ from ctrlruntime.rest.config import Config
 from ctrlruntime.rest.connection import OversizeError
 from ctrlruntime.rest.content import METADATA_ITEM, METADATA_LIST
 from ctrlruntime.rest.mapper import APIResource
-from ctrlruntime.rest.watch import Frame, LineSplitter
+from ctrlruntime.rest.watch import Frame, Interrupt, LineSplitter
 
 PODS = APIResource(group="", version="v1", plural="pods", kind="Pod", namespaced=True)
 NODES = APIResource(group="", version="v1", plural="nodes", kind="Node", namespaced=False)
@@ -270,6 +270,28 @@ async def test_frames_are_yielded_as_they_come(server):
     hold.set()
 
     assert [frame.type for frame in first] == ["ADDED"]
+
+
+@pytest.mark.parametrize("moment", ["before it starts", "while it waits", "after it has ended"])
+async def test_an_interrupted_watch_ends_without_an_error(server, moment):
+    hold, interrupt = asyncio.Event(), Interrupt()
+    server.will(chunks(line("ADDED", {}), hold=hold))
+    seen: list[Frame] = []
+
+    async with connected(server.url) as transport:
+        if moment == "before it starts":
+            interrupt.set()
+        async with asyncio.timeout(LONGEST_WAIT):
+            async for batch in Collection(transport, PODS).watch(resource_version="5", timeout=30, interrupt=interrupt):
+                seen += batch
+                if moment == "after it has ended":
+                    hold.set()
+                else:
+                    asyncio.get_running_loop().call_later(0.01, interrupt.set)
+        interrupt.set()
+    hold.set()
+
+    assert len(seen) == (moment != "before it starts")
 
 
 # --- pages -----------------------------------------------------------------------------------------------------------

@@ -1,0 +1,1 @@
+"""What leader election and sharding share: the connection for Leases, and how each request is made."""
