@@ -10,6 +10,7 @@ import http.client
 import json
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Self
 from urllib.parse import urlsplit
@@ -51,6 +52,12 @@ class History:
     )
     """What is recorded: kinds, and where the server has them."""
 
+    seconds: int = 600
+    """The longest time that it records."""
+
+    slim: Callable[[str, dict[str, Any]], dict[str, Any]] = lambda _kind, found: found
+    """Returns what is kept of an object."""
+
     _versions: list[Version] = field(default_factory=list)
     _failures: list[BaseException] = field(default_factory=list)
 
@@ -62,7 +69,7 @@ class History:
         for kind, template in self.paths.items():
             path = template.format(self.namespace)
             version = self.environment.connection.request("GET", f"{path}?limit=1")["metadata"]["resourceVersion"]
-            answer = self._open(f"{path}?watch=1&resourceVersion={version}&timeoutSeconds=600")
+            answer = self._open(f"{path}?watch=1&resourceVersion={version}&timeoutSeconds={self.seconds}")
             thread = threading.Thread(target=self._read, args=(kind, answer), daemon=True, name=f"history of {kind}")
             thread.start()
             self._threads.append(thread)
@@ -81,7 +88,7 @@ class History:
     def _open(self, path: str) -> http.client.HTTPResponse:
         parts = urlsplit(self.environment.url)
         connection = http.client.HTTPSConnection(
-            parts.hostname or "", parts.port, context=self.environment.connection.tls, timeout=600
+            parts.hostname or "", parts.port, context=self.environment.connection.tls, timeout=self.seconds
         )
         connection.putrequest("GET", path)
         for name, value in self.environment.connection.headers:
@@ -107,13 +114,19 @@ class History:
         found = event["object"]
         assert event["type"] in {"ADDED", "MODIFIED", "DELETED"}, event
         with self._changed:
-            self._versions.append(Version(int(found["metadata"]["resourceVersion"]), kind, event["type"], found, now))
+            kept = self.slim(kind, found)
+            self._versions.append(Version(int(found["metadata"]["resourceVersion"]), kind, event["type"], kept, now))
             self._changed.notify_all()
 
     @property
     def versions(self) -> list[Version]:
         with self._changed:
             return sorted(self._versions, key=lambda version: version.resource_version)
+
+    def recorded(self, after: int) -> list[Version]:
+        """Return what was recorded after the first so many versions, as it came."""
+        with self._changed:
+            return self._versions[after:]
 
     def mark(self) -> int:
         """Return the latest version that was recorded, to look only at what comes later."""
