@@ -188,7 +188,7 @@ def add_flags(parser: argparse.ArgumentParser, *, log_options: log.Options | Non
     )
     parser.add_argument(
         "--shard-weight", type=_weight, metavar="NUMBER",
-        help="share of this replica's objects, with sharding (default: set in code, or 1)",
+        help="share of the objects that this replica gets, in proportion to the others, with sharding (default: set in code, or 1)",
     )  # fmt: skip
     _add_certificate_flags(parser, "webhook", "certificate, as cert-manager or OLM mount it (default: set in code)")
     parser.add_argument(

@@ -143,7 +143,7 @@ def test_how_long_an_event_loop_may_be_blocked_after_the_signal(after_a_signal, 
 
 @pytest.fixture
 def after_a_signal() -> Iterator[Callable[..., _Insistence]]:
-    """Makes what waits for the loop, with a signal that has been received."""
+    """Makes an `_Insistence` that has received a signal."""
     before = signal.getsignal(signal.SIGUSR2)
 
     def make(*args: object, **options: object) -> _Insistence:
