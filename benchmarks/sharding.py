@@ -27,6 +27,7 @@ import statistics
 import subprocess
 import sys
 import time
+import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
@@ -36,9 +37,10 @@ import psutil
 import ctrlruntime as ctrl
 from ctrlruntime.api import core, meta
 from ctrlruntime.api.metadata import Metadata, OwnerRecord
-from ctrlruntime.handler import enqueue_request_for_owner, owners_function
+from ctrlruntime.cache.part import Rule
+from ctrlruntime.handler import enqueue_request_for_owner, owners_of
 from ctrlruntime.ownership.parts import Children, Roots
-from ctrlruntime.ownership.shards import Shards, key_of
+from ctrlruntime.ownership.shards import KeyShard, Shards, UidShard, key_of
 from ctrlruntime.ownership.state import SlotOwner
 from ctrlruntime.testing import Environment
 from ctrlruntime.testing.faults import FaultProxy, Match
@@ -288,16 +290,27 @@ def keep() -> None:
     shards = Shards(
         256, _NoMember(), fill=nothing, free=nothing, catch_up=nothing_now, lead=nothing_now, stop_leading=nothing, lost=nothing_now
     )  # fmt: skip
-    shard = shards.new_shard(key_of("name", "", "ConfigMap"))
-    owners = owners_function(enqueue_request_for_owner(core.ConfigMap, only_controller_owner=True))
+    by_name = KeyShard(shards, key_of("name", "", "ConfigMap"))
+    by_uid = UidShard(shards, lambda _: None)
+    owners = owners_of(enqueue_request_for_owner(core.ConfigMap, only_controller_owner=True))
     assert owners is not None
-    children = Children(shard, owners)
-    owner = OwnerRecord(api_version="v1", kind="ConfigMap", name="map-00001", controller=True)
+    uids = [str(uuid.UUID(int=number << 64)) for number in range(20_000)]
     found = [
-        Metadata(name=f"map-{number:05}", namespace=f"ns-{number % 20}", uid="", resource_version="", owner_references=(owner,))
-        for number in range(20_000)
-    ]  # fmt: skip
-    for name, rule in (("reconciled", Roots(shard, "ConfigMap")), ("child", children)):
+        Metadata(
+            name=f"map-{number:05}",
+            namespace=f"ns-{number % 20}",
+            uid=uid,
+            owner_references=(OwnerRecord(api_version="v1", kind="ConfigMap", name="a", uid=uid, controller=True),),
+        )
+        for number, uid in enumerate(uids)
+    ]
+    rules: dict[str, Rule] = {
+        "reconciled": Roots(by_name, "ConfigMap"),
+        "child": Children(by_name.keeps, owners.owners),
+        "reconciled, by uid": Roots(by_uid, "ConfigMap"),
+        "child, by uid": Children(by_uid.keeps, owners.owner_uids),
+    }
+    for name, rule in rules.items():
         times: list[float] = []
         for _ in range(5):
             began = time.process_time()

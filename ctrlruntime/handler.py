@@ -13,7 +13,7 @@ from typing import Any, Generic, Protocol, TypeAlias, cast
 from typing_extensions import TypeVar
 
 from ctrlruntime.api import Object, gvk_for, kind_of
-from ctrlruntime.api.metadata import Metadata, NamespacedName
+from ctrlruntime.api.metadata import Metadata, NamespacedName, OwnerRecord
 from ctrlruntime.errors import CtrlError
 from ctrlruntime.event import CreateEvent, DeleteEvent, Event, GenericEvent, Snapshot, UpdateEvent
 from ctrlruntime.frames import name_of
@@ -117,9 +117,17 @@ def enqueue_request_for_owner(
     return _Owner(owner, is_namespaced, only_controller_owner=only_controller_owner)
 
 
-def owners_function(handler: EventHandler[Any, Any]) -> Callable[[Metadata], list[Request]] | None:
-    """Return the function that maps the metadata of an object to its owners, if a handler of `enqueue_request_for_owner` does no more."""
-    return handler.owners if isinstance(handler, _Owner) else None
+class Owners(Protocol):
+    """Finds the owners of an object in its metadata."""
+
+    def owners(self, meta: Metadata, /) -> list[Request]: ...
+
+    def owner_uids(self, meta: Metadata, /) -> list[str]: ...
+
+
+def owners_of(handler: EventHandler[Any, Any]) -> Owners | None:
+    """Return how the owners of an object are found, if `handler` is one of `enqueue_request_for_owner`."""
+    return handler if isinstance(handler, _Owner) else None
 
 
 def enqueue_request_for_tracked_owner(owner: type[Object]) -> EventHandler[Request, Any]:
@@ -269,14 +277,19 @@ class _Owner:
         return [Request(namespace, name, cluster) for name in self._names(meta)]
 
     def _names(self, meta: Metadata) -> list[str]:
-        return [
-            reference.name
-            for reference in meta.owner_references or ()
-            if reference.kind == self._kind
+        return [reference.name for reference in meta.owner_references or () if self._is_owner(reference)]
+
+    def _is_owner(self, reference: OwnerRecord) -> bool:
+        return (
+            reference.kind == self._kind
             and (reference.controller or not self._only_controller)
             # The version is left out on purpose: a child made through another version still has the same owner.
             and reference.api_version.rpartition("/")[0] == self._group
-        ]
+        )
+
+    def owner_uids(self, meta: Metadata) -> list[str]:
+        """Return the uids of the owners of an object."""
+        return [reference.uid for reference in meta.owner_references or () if self._is_owner(reference)]
 
     def owners(self, meta: Metadata) -> list[Request]:
         """Return the owners of an object, with and without its namespace if that is not known."""

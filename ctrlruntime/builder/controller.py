@@ -14,13 +14,20 @@ from typing_extensions import TypeVar as TypeVarWithDefault
 from typing_extensions import Unpack
 
 from ctrlruntime.api import GroupVersionKind, Object, PartialObjectMetadata, Unstructured, gvk_for, kind_of
-from ctrlruntime.api.metadata import Metadata
 from ctrlruntime.controller import LogFields, OptionKeywords
 from ctrlruntime.controller.controller import Controller
 from ctrlruntime.controller.options import ControllerDefaults, ControllerOptions
 from ctrlruntime.controller.sharding import Shard
 from ctrlruntime.errors import ConfigError
-from ctrlruntime.handler import EnqueueRequestForObject, EventHandler, enqueue_request_for_owner, owners_function
+from ctrlruntime.event import DeleteEvent, Event
+from ctrlruntime.handler import (
+    Enqueue,
+    EnqueueRequestForObject,
+    EventHandler,
+    Owners,
+    enqueue_request_for_owner,
+    owners_of,
+)
 from ctrlruntime.journal import Journal
 from ctrlruntime.manager.declarations import Declarations, Watch
 from ctrlruntime.metrics import Metrics
@@ -68,13 +75,11 @@ class Manager(Protocol):
     @property
     def declarations(self) -> Declarations: ...
 
-    def new_shard(self, controller: str, by: ShardBy, group: str, kind: str, /) -> Shard[Any] | None:
-        """Return the share of a sharded controller, or None if this process reconciles everything."""
+    def new_shard(self, controller: str, by: ShardBy, kind: type[Any] | None, /) -> Shard[Any] | None:
+        """Return the share of a sharded controller of a kind, or None if this process reconciles everything."""
         ...
 
-    def hold_part(
-        self, kind: type[Any], shard: Shard[Any], owners: Callable[[Metadata], Sequence[Request]] | None, /
-    ) -> None:
+    def hold_part(self, kind: type[Any], shard: Shard[Any], owners: Owners | None, /) -> None:
         """Cache only the objects of a share for its controller: roots (owners None), or children by their owners."""
         ...
 
@@ -246,7 +251,7 @@ class Builder(Generic[R]):
         name = self._checked_name()
         group, kind = ("", "") if self._for is None else _group_and_kind(self._for.kind)
         options = self._all_options(group, kind)
-        shard = self._shard(name, options, group, kind)
+        shard = self._shard(name, options)
         controller: Controller[R] = Controller(
             name,
             reconciler,
@@ -288,19 +293,20 @@ class Builder(Generic[R]):
         options: ControllerOptions[R] = self._manager.controller_defaults.options_of(group, kind)
         return replace(options, **self._options)
 
-    def _shard(self, name: str, options: ControllerOptions[R], group: str, kind: str) -> Shard[R] | None:
+    def _shard(self, name: str, options: ControllerOptions[R]) -> Shard[R] | None:
         if not options.sharded:
             return None
         if self._request is not Request:
             raise ConfigError(
                 f"controller {name}: sharded=True needs requests of the class Request, and it reconciles {self._request.__name__}"
             )
-        return self._manager.new_shard(name, options.shard_by, group, kind)
+        return self._manager.new_shard(name, options.shard_by, None if self._for is None else self._for.kind)
 
     def _all_sources(self, name: str, shard: Shard[R] | None) -> list[Source[R]]:
         watched: list[_Watched[R]] = []
         if self._for is not None:
-            watched.append(self._for)
+            of_shard = None if shard is None else cast("EventHandler[R, Any]", _EnqueueObjectOfShard(shard))
+            watched.append(self._for if of_shard is None else replace(self._for, handler=of_shard))
             watched.extend(self._children_of(self._for.kind))
         watched.extend(self._watched)
         for each in watched:
@@ -309,7 +315,7 @@ class Builder(Generic[R]):
         divided = [] if shard is None else [each for each in watched if gvk_for(each.kind) not in whole]
         for each in divided:
             assert shard is not None
-            self._manager.hold_part(each.kind, shard, owners_function(each.handler))
+            self._manager.hold_part(each.kind, shard, owners_of(each.handler))
         kinds: list[Source[R]] = [
             Kind(
                 self._manager.cache,
@@ -368,6 +374,18 @@ def _watched_kind(kind: type[Object], method: str, only_metadata: bool) -> type[
 
 def _for_object() -> EventHandler[Any, Any]:
     return EnqueueRequestForObject()
+
+
+class _EnqueueObjectOfShard(EnqueueRequestForObject):
+    """The same for a share of the objects, which must know where a deleted object belonged to."""
+
+    def __init__(self, shard: Shard[Any]) -> None:
+        self._shard = shard
+
+    def handle(self, event: Event[Any], enqueue: Enqueue[Request], /) -> None:
+        if isinstance(event, DeleteEvent):
+            self._shard.deleted(event.meta)
+        super().handle(event, enqueue)
 
 
 def _predicates(predicates: Sequence[PredicateLike[Any]]) -> tuple[Predicate[Any], ...]:

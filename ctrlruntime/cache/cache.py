@@ -24,7 +24,7 @@ from typing_extensions import TypeVar
 
 from ctrlruntime import log
 from ctrlruntime.api.kind import GroupVersionKind, KindInfo
-from ctrlruntime.api.metadata import ObjectKey
+from ctrlruntime.api.metadata import Metadata, ObjectKey
 from ctrlruntime.cache.contents import CacheMetrics
 from ctrlruntime.cache.informer import Informer
 from ctrlruntime.cache.namespaces import NamespaceSet
@@ -328,7 +328,8 @@ class Cache:
         options = self.options.for_kind(self._kind_options.get(gvk))
         for informer, metadata_only in ((held.informer, held.metadata_only), (held.narrow, True)):
             if informer is not None:
-                informer.rescope(scopes, partial(self._reflector, gvk, options=options, metadata_only=metadata_only))
+                reflector = partial(self._reflector, gvk, options=options, metadata_only=metadata_only, part=held.part)
+                informer.rescope(scopes, reflector)
 
     def _note_scope(self, gvk: GroupVersionKind, held: _Held, *, namespaced: bool, plural: str) -> None:
         """Take note of where objects of a kind live: a definition that was replaced may put them elsewhere."""
@@ -382,6 +383,17 @@ class Cache:
         assert held.part is not None
         held.part.add(share, rule)
 
+    def known(self, kind: type[Any], share: object, namespace: str, name: str) -> Metadata | None:
+        """Return the metadata of an object that is cached for a controller.
+
+        `share`: that of the controller. Starts no informer.
+        """
+        gvk = self._codecs.of(kind).gvk
+        held = self._part_of(gvk, share) or self._held.get(gvk)
+        informer = None if held is None else held.narrow or held.informer
+        entry = None if informer is None else informer.store.get(namespace, name)
+        return None if entry is None else entry.meta
+
     async def fill_parts(self, gains: int) -> None:
         """Wait until the parts of all kinds have all objects that they should have.
 
@@ -396,6 +408,7 @@ class Cache:
                         gvk,
                         options=options,
                         metadata_only=held.metadata_only or informer is held.narrow,
+                        part=held.part,
                     )
                     group.start_soon(informer.fill, gains, partial(self._scopes_of, gvk, held), reflector)
 
@@ -535,8 +548,15 @@ class Cache:
         return False
 
     async def _fetch(self, held: _Held, informer: Informer, namespace: str, name: str) -> Entry | None:
+        """Return an object from the server, or None. Raises: ForeignShardError in a reconcile, if another replica has it; CtrlError."""
         store, _ = await held.views[informer].fetch(namespace, name)
-        return store.get(namespace, name)
+        entry = store.get(namespace, name)
+        if entry is not None and held.part is not None:
+            actor = current_actor()
+            assert actor is not None
+            if actor.grant is not None and (error := held.part.foreign_object(actor.share, entry.meta)) is not None:
+                raise error
+        return entry
 
     def _listed(self, codec: Codec[Any], kind: type[Any], key: ObjectKey) -> tuple[_Held, Informer] | None:
         """Return the informer of a kind if the namespace of the key is listed, which is the usual case; it must not cost a coroutine."""
@@ -917,13 +937,22 @@ class Cache:
             scopes = self._scopes_of(gvk, held)
         except ValueError as error:
             raise ConfigError(f"the cache options of {gvk.kind}: {error}") from error
-        return {scope: self._reflector(gvk, scope, options=options, metadata_only=metadata_only) for scope in scopes}
+        return {
+            scope: self._reflector(gvk, scope, options=options, metadata_only=metadata_only, part=held.part)
+            for scope in scopes
+        }
 
     def _reflector(
-        self, gvk: GroupVersionKind, scope: Scope, *, options: CacheOptions, metadata_only: bool
+        self,
+        gvk: GroupVersionKind,
+        scope: Scope,
+        *,
+        options: CacheOptions,
+        metadata_only: bool,
+        part: Part | None = None,
     ) -> Reflector:
         return Reflector(
-            partial(self._collection, gvk, scope, metadata_only=metadata_only),
+            partial(self._collection, gvk, scope, metadata_only=metadata_only, part=part),
             options=options.watch,
             clock=self._clock,
             rng=self._rng,
@@ -940,7 +969,9 @@ class Cache:
         *,
         metadata_only: bool,
         verbs: tuple[str, ...] = ("list", "watch"),
+        part: Part | None = None,
     ) -> Collection:
+        """Return the collection of a scope. `part`: only what it keeps, as far as the API server can select it."""
         resource: APIResource = await self._mapper.resource_for(gvk)
         for held in (self._held.get(gvk), self._parts.get(gvk)):
             if held is not None:
@@ -953,6 +984,7 @@ class Cache:
             namespace=scope.namespace,
             labels="" if scope.labels is None else str(scope.labels),
             fields=scope.fields,
+            shards="" if part is None else part.server_ranges(),
             metadata_only=metadata_only,
         )
 

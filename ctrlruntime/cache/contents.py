@@ -46,6 +46,8 @@ class CacheMetrics(Protocol):
     watch_restarts: dict[str, float]
     events_coalesced: float
     decode_errors: float
+    filtered: float | None
+    server_ranges: float | None
     silence: Callable[[], float] | None
 
 
@@ -111,6 +113,9 @@ class Contents:
         self._lists: dict[Scope, _List] = {}
         self._subscribers: list[_Subscriber] = []
         self._coalesced = 0
+        self.filtered = 0
+        """The number of objects that were not stored, because other replicas have them."""
+
         self._is_stopped = False
         self._bad: set[tuple[str, str]] = set()
         self._skipped = 0
@@ -408,6 +413,7 @@ class Contents:
                 return self.entry(raw)  # which says what is wrong
             # The last change of an object that is in the store still has its event.
             if not self._keeps(meta) and self.store.get(meta.namespace, meta.name) is None:
+                self.filtered += 1
                 return None
         return self.entry(raw)
 

@@ -559,6 +559,9 @@ class Informer:
         metrics.objects = len(self.store)
         metrics.size_bytes = self.store.size_bytes
         metrics.events_coalesced = self._contents.coalesced
+        if self.part is not None:
+            metrics.filtered = self._contents.filtered
+            metrics.server_ranges = max((each.server_ranges for each in self._reflectors.values()), default=0)
 
 
 class _Requests:

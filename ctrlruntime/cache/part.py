@@ -46,6 +46,14 @@ class Rule(Protocol):
         """Return the error of a read by a reconcile, if another replica has the key. None: the key alone does not say it."""
         ...
 
+    def foreign_object(self, meta: Metadata, /) -> ForeignShardError | None:
+        """Return the error of a read by a reconcile, if another replica has the object, which was read from the API server."""
+        ...
+
+    def server_ranges(self) -> str:
+        """Return the shardSelector of what is kept; empty if the API server cannot select it."""
+        ...
+
 
 class Part:
     """The part of one kind: what at least one rule keeps."""
@@ -91,3 +99,13 @@ class Part:
         """Return the error of a read by a reconcile of the controller. None: the server must be asked."""
         errors = [rule.foreign(namespace, name) for rule in self._rules[share]]
         return errors[0] if all(error is not None for error in errors) else None
+
+    def foreign_object(self, share: object, meta: Metadata) -> ForeignShardError | None:
+        """Return the error of a read by a reconcile of the controller, if the object belongs to another replica."""
+        errors = [rule.foreign_object(meta) for rule in self._rules[share]]
+        return errors[0] if all(error is not None for error in errors) else None
+
+    def server_ranges(self) -> str:
+        """Return the shardSelector of what is kept now; empty if the API server cannot select it."""
+        found = {rule.server_ranges() for rule in self._all}
+        return found.pop() if len(found) == 1 else ""

@@ -23,7 +23,8 @@ import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Sequence
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, TypeAlias
+from http import HTTPStatus
+from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 import anyio
 import msgspec
@@ -193,6 +194,10 @@ BEHIND_TRIES = 3
 """The number of lists with an older version that are treated as those of a lagging server; the next one means that history was reset."""
 
 
+_REFUSALS_OF_SHARDS: Final = frozenset({HTTPStatus.BAD_REQUEST, HTTPStatus.INTERNAL_SERVER_ERROR})
+"""What a server returns for a shardSelector that it does not accept."""
+
+
 class Reflector:
     """Lists and watches one collection without end; iterate over `updates()`."""
 
@@ -226,6 +231,9 @@ class Reflector:
         self.restarts: dict[str, int] = {}
         """The number of ended watches by reason; see `_reason`."""
 
+        self.server_ranges = 0
+        """The number of ranges in the shardSelector of its requests."""
+
         self._interrupt = Interrupt()
         self._opened_at = float("-inf")
         self._refreshes = 0
@@ -246,6 +254,7 @@ class Reflector:
                 if collection is None:
                     self.state = State.RESOLVING
                     collection = await self._resolve()
+                    self.server_ranges = collection.shards.count("shardRange")
                 if not self.version:
                     self.state = State.LISTING
                     async with aclosing(self._list(collection)) as updates:
@@ -264,6 +273,8 @@ class Reflector:
                     await self._wait(None)
             except CtrlError as error:
                 self._count_end(error)
+                if collection is not None and self._drops_shards(collection, error):
+                    continue
                 if isinstance(error, NoMatchError | NotFound):
                     # The CRD may come back under another scope or plural, and with other objects.
                     collection, self.version = None, ""
@@ -273,6 +284,18 @@ class Reflector:
                     self.version = ""
                 yield Failed(error, self.state)
                 await self._after(error)
+
+    def _drops_shards(self, collection: Collection, error: CtrlError) -> bool:
+        """Stop to send a shardSelector that the server does not accept: it is an alpha feature.
+
+        All objects come then, and the informer drops those of other replicas.
+        """
+        if not isinstance(error, APIStatusError) or error.code not in _REFUSALS_OF_SHARDS or not collection.shards:
+            return False
+        self._log.warning("server does not accept shardSelector, listing all objects", error=str(error))
+        collection.shards = ""
+        self.server_ranges = 0
+        return True
 
     def restart(self) -> None:
         """List again at the next step, because the updates could not be processed."""

@@ -15,7 +15,7 @@ import itertools
 import random
 import time
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextvars import Token
 from typing import TYPE_CHECKING, Any, Generic, cast
 
@@ -39,7 +39,7 @@ from ctrlruntime.controller.running import (
 )
 from ctrlruntime.controller.sharding import Shard
 from ctrlruntime.controller.triggers import summary
-from ctrlruntime.errors import CacheSyncTimeoutError, Conflict, CtrlError, FencedError
+from ctrlruntime.errors import CacheSyncTimeoutError, Conflict, CtrlError, FencedError, ForeignShardError
 from ctrlruntime.frames import line_of_error
 from ctrlruntime.journal import Journal, Run
 from ctrlruntime.log import bind, get_logger, unbind
@@ -136,6 +136,9 @@ class _Run(msgspec.Struct, Generic[R], eq=False):
     warn_at: float
     job: Job[Any] | None = None
     deadline: Deadline | None = None
+    slot: int | None = None
+    """The part of the requests that it belongs to, if replicas share them."""
+
     is_moved: bool = False
     """Another replica reconciles the request from now on."""
 
@@ -348,35 +351,49 @@ class Controller(Generic[R]):
         """Wait until each source has handed over its initial list."""
         await self._is_synced.wait()
 
-    async def show(self, wanted: Callable[[R], bool]) -> None:
-        """Enqueue the cached objects whose requests are wanted, as after a start.
+    async def show(self, slots: Collection[int]) -> None:
+        """Enqueue the cached objects in these slots, as after a start.
 
         A controller without a kind in `for_` enqueues for the objects of all its kinds.
         """
         kinds = [watch.source for watch in self._watches if isinstance(watch.source, Kind)]
         roots = [kind for kind in kinds if kind.reason == "for"]
         for kind in roots:
-            await kind.show(lambda meta: wanted(cast("R", Request(meta.namespace, meta.name))))
+            await kind.show(lambda meta: self._is_in(slots, cast("R", Request(meta.namespace, meta.name))))
         for kind in () if roots else kinds:
             await kind.show(lambda _meta: True)
 
-    def withdraw(self, moved: Callable[[R], bool]) -> list[R]:
-        """Start no reconcile for requests that move to another replica.
+    def _is_in(self, slots: Collection[int], request: R) -> bool:
+        return self._shard is not None and self._shard.slot(request) in slots
 
-        Returns those that were in the queue or are being reconciled. The results of the latter change nothing any more.
+    def withdraw(self, slots: Collection[int]) -> list[tuple[int, R]]:
+        """Start no reconcile for the requests of slots that move to another replica.
+
+        Returns those that were in the queue or are being reconciled, with their slots. The results of the latter change nothing any more.
         """
-        runs = [run for run in self._running.values() if moved(run.request)]
-        for run in runs:
-            run.is_moved = True
-        return [*self.queue.remove(moved), *(run.request for run in runs)]
+        found: list[tuple[int, R]] = []
 
-    async def end_moved(self, moved: Callable[[R], bool], within: float) -> None:
+        def moves(request: R) -> bool:
+            slot = None if self._shard is None else self._shard.slot(request)
+            if slot is None or slot not in slots:
+                return False
+            found.append((slot, request))
+            return True
+
+        self.queue.remove(moves)
+        for run in self._running.values():
+            if run.slot is not None and run.slot in slots:
+                run.is_moved = True
+                found.append((run.slot, run.request))
+        return found
+
+    async def end_moved(self, slots: Collection[int], within: float) -> None:
         """Wait for the reconciles of withdrawn requests.
 
         After `within` seconds they are cancelled. One that ignores this is left alone, and cannot write any more once the caller closes its
         grant.
         """
-        runs = [run for run in self._running.values() if run.is_moved and moved(run.request)]
+        runs = [run for run in self._running.values() if run.is_moved and run.slot in slots]
         await self._ends_of(runs, within)
         for run in runs:
             if self._running.get(run.request) is run:
@@ -484,15 +501,17 @@ class Controller(Generic[R]):
     async def _process(self, item: Item[R], queue: PriorityQueue[R], task: asyncio.Task[Any]) -> None:
         request = item.key
         grant: Grant | None = None
+        slot: int | None = None
         if self._shard is not None:
-            grant = self._shard.grant(request)
+            slot, grant = self._shard.slot(request), self._shard.grant(request)
             if grant is None or grant.deadline() is None:
                 # Nothing starts before the Lease is renewed, or the request belongs to another replica.
                 queue.add(request, priority=item.priority, after=_RETRY_GRANT)
                 queue.done(request)
                 return
         started = self._clock()
-        run = _Run(item, request, self._new_id(), task, started, started + self.options.slow_reconcile_warning)
+        warn_at = started + self.options.slow_reconcile_warning
+        run = _Run(item, request, self._new_id(), task, started, warn_at, slot=slot)
         self._running[request] = run
         if self._slow_timer is None:
             self._look_for_slow_ones()
@@ -526,6 +545,8 @@ class Controller(Generic[R]):
             del self._running[request]
             self._ended.set()
             queue.done(request)
+            if self._shard is not None and not run.is_moved and queue.pending(request) is None:
+                self._shard.done(request)
 
     async def _call(self, run: _Run[R]) -> tuple[Result | None, Exception | None]:
         """Run the reconciler inside its deadline; return what it returned or raised. Raises: CancelledError when the controller stops."""
@@ -596,7 +617,7 @@ class Controller(Generic[R]):
     ) -> str:
         """Decide what the outcome means for the request, and return the word for it."""
         request, priority = item.key, item.priority
-        if is_moved:
+        if is_moved or (isinstance(error, ForeignShardError) and self._is_elsewhere(request)):
             queue.forget(request)
             return "moved"
         if result is not None and result.priority is not None:
@@ -620,6 +641,10 @@ class Controller(Generic[R]):
             return "requeue_after"
         self._metrics.count("success")
         return "success"
+
+    def _is_elsewhere(self, request: R) -> bool:
+        """Return whether another replica reconciles a request, as its reconcile has found out: the name was given to another object."""
+        return self._shard is not None and self._shard.grant(request) is None
 
     def _note(self, run: _Run[R], outcome: str, result: Result | None, error: Exception | None) -> Run:
         """Write into the journal how it went."""

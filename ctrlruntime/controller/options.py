@@ -47,7 +47,10 @@ class ControllerOptions(Generic[R]):
     """Reconcile only the share of this replica. The manager needs `sharding`."""
 
     shard_by: ShardBy = "name"
-    """How the objects are divided among replicas: by "namespace", by "name" (namespace and name), or by a `ctrl.ShardKey`."""
+    """How the objects are divided among replicas: by "name" (namespace and name), "namespace", "uid", or a `ctrl.ShardKey`.
+
+    With "uid", an API server with the feature gate ShardedListAndWatch sends each replica its own objects only.
+    """
 
     enable_warmup: bool = False
     """Start watches and fill the queue before this process leads, so that a new leader starts at once."""

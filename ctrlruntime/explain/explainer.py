@@ -257,7 +257,8 @@ class Explainer:
         """Return whether another replica reconciles a request, if it exists."""
         if controller.shard is None or key.cluster or (not key.namespace and self._is_namespaced(controller.kind)):
             return False
-        return not controller.shard.owner(key).is_here
+        owner = controller.shard.owner(key)
+        return owner is None or not owner.is_here
 
     def _answer(self, controller: AnyController, key: Hashable) -> facts.Answer:
         history = self._journal.history(controller.name, key)
@@ -266,8 +267,11 @@ class Explainer:
         request = key if isinstance(key, Request) else Request("", str(key))
         shard = None if controller.shard is None else controller.shard.owner(key)
         words, at = self._next(controller, history, pending, running)
-        if shard is not None and not shard.is_here and pending is None and running is None:
-            words = "in the replica that has its slot"
+        if controller.shard is not None and pending is None and running is None:
+            if shard is None:
+                words = 'in the replica that has the object, if it exists: shard_by="uid" divides by its uid'
+            elif not shard.is_here:
+                words = "in the replica that has its slot"
         return facts.Answer(
             controller=controller.name,
             group=controller.group,

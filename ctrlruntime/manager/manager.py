@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Coroutine, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Coroutine
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import anyio
@@ -63,15 +63,14 @@ from ctrlruntime.serving.loops import EventLoopBlockedError, run_on
 from ctrlruntime.tracing import Tracing
 
 if TYPE_CHECKING:
-    from ctrlruntime.api.metadata import Metadata
     from ctrlruntime.controller.sharding import Shard
+    from ctrlruntime.handler import Owners
     from ctrlruntime.leaderelection import Elector, LeaderElection
     from ctrlruntime.leases.connection import LeaseConnection
     from ctrlruntime.manager.flags import Flags
     from ctrlruntime.manager.sharding import Replica
     from ctrlruntime.metrics import SecureMetrics
     from ctrlruntime.ownership.options import ShardBy, Sharding
-    from ctrlruntime.reconcile import Request
     from ctrlruntime.serving.server import Address, Handler, HTTPServer
     from ctrlruntime.webhook.server import WebhookOptions, WebhookServer
 
@@ -318,19 +317,31 @@ class Manager:
             else:
                 self._waiting_for_warmup.append(accepted)
 
-    def new_shard(self, controller: str, by: ShardBy, group: str, kind: str, /) -> Shard[Any] | None:
+    def new_shard(self, controller: str, by: ShardBy, kind: type[Any] | None, /) -> Shard[Any] | None:
         """Return the share of a controller in this process, or None for everything.
+
+        `kind`: what it reconciles.
 
         Builders call it for `sharded=True`. Raises: ConfigError for an unknown rule.
         """
-        return None if self._replica is None else self._replica.new_shard(controller, by, group, kind)
+        if self._replica is None:
+            return None
+        if kind is None:
+            return self._replica.new_shard(controller, by, "", "", lambda _share, _request: None)
+        gvk = self.scheme.gvk_for(kind)
+        known = self.cache.known
+        return self._replica.new_shard(
+            controller,
+            by,
+            gvk.group,
+            gvk.kind,
+            lambda share, request: known(kind, share, request.namespace, request.name),
+        )
 
-    def hold_part(
-        self, kind: type[Any], shard: Shard[Any], owners: Callable[[Metadata], Sequence[Request]] | None, /
-    ) -> None:
+    def hold_part(self, kind: type[Any], shard: Shard[Any], owners: Owners | None, /) -> None:
         """Cache only the objects of a share for its controller. Builders call it.
 
-        `owners`: returns the requests that an object belongs to; None: the controller reconciles the objects themselves.
+        `owners`: finds the owners of an object; None: the controller reconciles the objects themselves.
         """
         if self._replica is not None:
             rule = self._replica.rule(shard, self.scheme.gvk_for(kind).kind, owners)

@@ -15,6 +15,7 @@ from ctrlruntime.api.kind import GroupVersionKind
 from ctrlruntime.api.metadata import Metadata, NamespacedName
 from ctrlruntime.cache.part import Rule
 from ctrlruntime.errors import ConfigError, ForeignShardError
+from ctrlruntime.handler import Owners
 from ctrlruntime.healthz import UnhealthyError
 from ctrlruntime.leaderelection.lease import namespace_of_pod
 from ctrlruntime.leases.connection import LeaseConnection
@@ -25,7 +26,7 @@ from ctrlruntime.ownership.machine import Change, Machine
 from ctrlruntime.ownership.member import Member
 from ctrlruntime.ownership.options import ShardBy, Sharding, ShardKey
 from ctrlruntime.ownership.parts import Children, Roots
-from ctrlruntime.ownership.shards import ControllerShard, Shards, key_of
+from ctrlruntime.ownership.shards import ControllerShard, KeyShard, Shards, UidShard, key_of
 from ctrlruntime.ownership.state import RingState, SlotOwner
 from ctrlruntime.reconcile import Request
 from ctrlruntime.rest.fence import current_actor, lease_clock
@@ -94,26 +95,48 @@ class Replica:
         self._task: asyncio.Task[None] | None = None
         self._joined_at = 0.0
 
-    def new_shard(self, controller: str, by: ShardBy, group: str, kind: str) -> ControllerShard[Any]:
+    def new_shard(
+        self,
+        controller: str,
+        by: ShardBy,
+        group: str,
+        kind: str,
+        known: Callable[[object, Request], Metadata | None],
+    ) -> ControllerShard[Any]:
         """Return the share of a controller.
+
+        `known`: returns the metadata of the object of a request, if it is cached for the controller of this share.
 
         Raises: ConfigError for an unknown rule, RuntimeError after the start.
         """
         if self._member is not None:
             raise RuntimeError(f"controller {controller} is sharded, so it must be added before the manager starts")
-        if not isinstance(by, ShardKey) and by not in {"name", "namespace"}:
+        if not isinstance(by, ShardKey) and by not in {"name", "namespace", "uid"}:
             raise ConfigError(
-                f"controller {controller}: shard_by is {by!r}; give 'name', 'namespace' or a ctrl.ShardKey"
+                f"controller {controller}: shard_by is {by!r}; give 'name', 'namespace', 'uid' or a ctrl.ShardKey"
             )
+        if by == "uid" and not kind:
+            raise ConfigError(f"controller {controller}: shard_by='uid' needs for_(): the uid is that of its objects")
         self._rules.append(f"{controller}:{by.name if isinstance(by, ShardKey) else by}")
-        shard = self.shards.new_shard(key_of(by, group, kind))
+        shard: ControllerShard[Any]
+        if by == "uid":
+            shard = UidShard(
+                self.shards, lambda request: known(shard, request), server_ranges=self.options.server_ranges
+            )
+        else:
+            shard = KeyShard(self.shards, key_of(by, group, kind))
         self._roots[shard] = _Root(group, kind, shard)
         return shard
 
-    def rule(self, shard: object, kind: str, owners: Callable[[Metadata], Sequence[Request]] | None) -> Rule:
+    def rule(self, shard: object, kind: str, owners: Owners | None) -> Rule:
         """Return what is cached of a kind for the controller of a share; see `Manager.hold_part`."""
         assert isinstance(shard, ControllerShard)
-        return Roots(shard, kind) if owners is None else Children(shard, owners)
+        if owners is None:
+            return Roots(shard, kind)
+        if isinstance(shard, UidShard):
+            return Children(shard.keeps, owners.owner_uids)
+        assert isinstance(shard, KeyShard)
+        return Children(shard.keeps, owners.owners)
 
     def check_write(self, gvk: GroupVersionKind, namespace: str, name: str) -> None:
         """Count a write by a reconcile to an object that another replica reconciles, and log the first one of each controller.
@@ -130,7 +153,9 @@ class Replica:
         if root is None or (root.group, root.kind) != (gvk.group, gvk.kind) or request == actor.request:
             return
         owner = root.shard.owner(request)
-        if owner.is_here or actor.grant.deadline() is None:  # the fence rejects a write without a valid grant
+        if (
+            owner is None or owner.is_here or actor.grant.deadline() is None
+        ):  # the fence rejects a write without a valid grant
             return
         self._foreign_writes += 1
         who = f"the replica {owner.owner}" if owner.owner else "another replica"

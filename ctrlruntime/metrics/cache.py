@@ -12,9 +12,11 @@ class CacheMetrics:
         "cluster",
         "decode_errors",
         "events_coalesced",
+        "filtered",
         "kind",
         "objects",
         "relists",
+        "server_ranges",
         "silence",
         "size_bytes",
         "subscribers",
@@ -39,3 +41,7 @@ class CacheMetrics:
         self.decode_errors: float = 0
         self.silence: Callable[[], float] | None = None
         """Returns the seconds since the last activity of the watch, or since it started. None: it does not run."""
+        self.filtered: float | None = None
+        """Objects of other replicas that the server sent in lists and watches. None: the kind is cached whole."""
+        self.server_ranges: float | None = None
+        """The ranges of uids that the server is asked for; 0: all. None: the kind is cached whole."""

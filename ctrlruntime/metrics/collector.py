@@ -290,6 +290,18 @@ class Collector(PrometheusCollector):
             labels,
             (((c.kind, c.cluster), c.decode_errors) for c in all_),
         )
+        yield _counter(
+            "ctrlruntime_shard_filtered_objects_total",
+            "Objects of other replicas that the API server sent",
+            labels,
+            (((c.kind, c.cluster), c.filtered) for c in all_ if c.filtered is not None),
+        )
+        yield _gauge(
+            "ctrlruntime_shard_server_ranges",
+            "Ranges of uids in the requests of the kind, 0 for all objects",
+            labels,
+            (((c.kind, c.cluster), c.server_ranges) for c in all_ if c.server_ranges is not None),
+        )
 
 
 def _counter(name: str, text: str, labels: Sequence[str], samples: Iterable[Sample]) -> Metric:

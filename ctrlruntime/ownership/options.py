@@ -41,8 +41,8 @@ class ShardKey:
 MARGIN: Final = 1.25
 """The factor between the time after which a replica stops, and that after which others take its objects."""
 
-ShardBy: TypeAlias = Literal["name", "namespace"] | ShardKey
-"""How the objects of a controller are divided: by namespace and name, by namespace, or by your own rule."""
+ShardBy: TypeAlias = Literal["name", "namespace", "uid"] | ShardKey
+"""How the objects of a controller are divided: by namespace and name, by namespace, by uid, or by your own rule."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,6 +82,12 @@ class Sharding:
     """Reject writes to an object of another replica by a reconcile of the same controller. False: send them, with a warning.
 
     A rejected write raises `ForeignShardError`.
+    """
+
+    server_ranges: bool = True
+    """Ask the API server for the own objects only, if controllers divide by `"uid"`.
+
+    It needs the feature gate ShardedListAndWatch (KEP-5866, alpha). A server without it sends all objects.
     """
 
     identity: str | None = None

@@ -19,6 +19,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import msgspec
 
+from ctrlruntime.shard_selectors import BITS, fnv64a
+
 
 class Ring(msgspec.Struct, frozen=True, kw_only=True):
     """One state of the ring. `""` in `owners` and `nexts` is: no member."""
@@ -61,6 +63,28 @@ def slot_of(text: str, slots: int) -> int:
     """Return the slot of a key."""
     digest = hashlib.blake2b(text.encode(), digest_size=8).digest()
     return int.from_bytes(digest) * slots >> 64
+
+
+def slot_of_uid(uid: str, slots: int) -> int:
+    """Return the slot of an object that is divided by its uid: a range of the hashes by which the API server selects."""
+    return fnv64a(uid) * slots >> BITS
+
+
+def ranges_of(slots: Collection[int], of: int, *, most: int) -> list[tuple[int, int]]:
+    """Return the ranges of hashes of these slots, each from its start to before its end.
+
+    If there are more than `most`, the smallest gaps between them are filled.
+    """
+    runs: list[list[int]] = []
+    for slot in sorted(slots):
+        if runs and runs[-1][1] == slot:
+            runs[-1][1] += 1
+        else:
+            runs.append([slot, slot + 1])
+    while len(runs) > most:
+        gap = min(range(1, len(runs)), key=lambda number: runs[number][0] - runs[number - 1][1])
+        runs[gap - 1][1] = runs.pop(gap)[1]
+    return [((start << BITS) // of, (end << BITS) // of) for start, end in runs]
 
 
 def shares(weights: Mapping[str, int], slots: int, held: Mapping[str, int]) -> dict[str, int]:

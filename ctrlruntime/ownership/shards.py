@@ -16,20 +16,22 @@ controllers, and reports when it is done:
 from __future__ import annotations
 
 import asyncio
+from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any, Final, Generic, Protocol
+from typing import Any, Final, Generic, Literal, Protocol
 
 from typing_extensions import TypeVar
 
 from ctrlruntime import log
-from ctrlruntime.api.metadata import NamespacedName
+from ctrlruntime.api.metadata import Metadata, NamespacedName
 from ctrlruntime.ownership.machine import Change, SlotState
-from ctrlruntime.ownership.options import ShardBy, ShardKey
-from ctrlruntime.ownership.ring import slot_of
+from ctrlruntime.ownership.options import ShardKey
+from ctrlruntime.ownership.ring import ranges_of, slot_of, slot_of_uid
 from ctrlruntime.ownership.state import SlotOwner
 from ctrlruntime.reconcile import Request
 from ctrlruntime.rest.fence import Grant
+from ctrlruntime.shard_selectors import uid_selector
 
 R = TypeVar("R", default=Request)
 
@@ -37,6 +39,12 @@ _HELD = frozenset({SlotState.OPEN, SlotState.DRAINING})
 _KEPT = frozenset({SlotState.WARMING, SlotState.CATCHING_UP, SlotState.DRAINING})
 _CACHED = frozenset({SlotState.CATCHING_UP, SlotState.OPEN, SlotState.DRAINING})
 """The states in which the caches have all objects of a slot."""
+
+_TAKEN = _KEPT | {SlotState.OPEN}
+"""The states in which requests are not dropped."""
+
+MAX_RANGES: Final = 32
+"""The number of ranges in a selector for the API server. Each is compared for each object of each watch."""
 
 LINGER: Final = 60.0
 """Seconds that the objects of a lost slot stay in the caches. If it comes back, as after an outage, nothing is listed again."""
@@ -47,11 +55,11 @@ class Sharded(Protocol):
 
     async def wait_synced(self) -> None: ...
 
-    def show(self, wanted: Callable[[Any], bool], /) -> Coroutine[Any, Any, None]: ...
+    def show(self, slots: Collection[int], /) -> Coroutine[Any, Any, None]: ...
 
-    def withdraw(self, moved: Callable[[Any], bool], /) -> list[Any]: ...
+    def withdraw(self, slots: Collection[int], /) -> list[tuple[int, Any]]: ...
 
-    def end_moved(self, moved: Callable[[Any], bool], within: float, /) -> Coroutine[Any, Any, None]: ...
+    def end_moved(self, slots: Collection[int], within: float, /) -> Coroutine[Any, Any, None]: ...
 
     @property
     def queue(self) -> Any: ...
@@ -191,17 +199,16 @@ class Shards:
         grant = self._slots[self.count].grant
         return None if grant is None else grant.deadline()
 
-    def new_shard(self, key: Callable[[Any], str]) -> ControllerShard[Any]:
-        """Return the share of a controller. `key` returns the text of a request that is hashed."""
-        return ControllerShard(self, key)
-
     def add(self, controller: Sharded) -> None:
         """Add a controller with a share."""
         if isinstance(controller.shard, ControllerShard):
             self._controllers.append((controller, controller.shard))
 
-    def admits(self, shard: ControllerShard[Any], slot: int, request: Any) -> bool:
-        """Return whether a request may enter the queue; keep it if its slot is on its way, or may stay."""
+    def admits(self, shard: ControllerShard[Any], slot: int | None, request: Any) -> bool:
+        """Return whether a request may enter the queue; keep it if its slot is on its way, or may stay. None: it has no slot here."""
+        if slot is None:
+            self.foreign_requests += 1
+            return False
         found = self._slots[slot]
         if found.state is SlotState.OPEN:
             return True
@@ -217,6 +224,7 @@ class Shards:
         """Do what the new states of slots say."""
         before = self.held()
         opened: list[int] = []
+        ended: list[int] = []
         lost: list[int] = []
         drained: dict[int, int] = {}
         warming: list[int] = []
@@ -242,6 +250,7 @@ class Shards:
                     if change.state is SlotState.FOREIGN:
                         self._release_later(change.slot)
                     slot.kept.clear()
+                    ended.append(change.slot)
                     if slot.grant is not None:  # not given away by this process
                         slot.grant.close()
                         slot.grant = None
@@ -258,12 +267,15 @@ class Shards:
             self._opened(opened)
         if drained := {n: grant for n, grant in drained.items() if self._slots[n].state is SlotState.DRAINING}:
             for controller, shard in self._controllers:
-                for request in controller.withdraw(partial(shard.is_in, drained)):
+                for number, request in controller.withdraw(drained):
                     # If the slot stays after all, nothing of it is lost.
-                    self._slots[shard.slot(request)].kept.setdefault(shard, set()).add(request)
+                    self._slots[number].kept.setdefault(shard, set()).add(request)
             self._run(self._give_away(drained))
         if lost:
             self._lose(lost)
+        if ended:
+            for _, shard in self._controllers:
+                shard.forget(ended)
         if (held := self.held()) != before:
             leads = self.count in held
             self._log.info("slots changed", slots=len(held) - leads, of=self.count, leads=leads)
@@ -325,7 +337,7 @@ class Shards:
             for controller, shard in self._controllers:
                 for request in kept.get(shard, ()):
                     controller.queue.add(request)
-                self._run(controller.show(partial(shard.is_in, wanted)))
+                self._run(controller.show(wanted))
         if self.count in slots:
             self._lead()
 
@@ -333,10 +345,7 @@ class Shards:
         """End the work for slots, close their grants, and report each slot once none of its writes is open."""
         numbers = frozenset(slots)
         begun = {number: self._slots[number].changes for number in numbers}
-        work = [
-            controller.end_moved(partial(shard.is_in, numbers), self._drain_timeout)
-            for controller, shard in self._controllers
-        ]
+        work = [controller.end_moved(numbers, self._drain_timeout) for controller, _ in self._controllers]
         if self.count in numbers:
             work.append(self._stop_leading())
         await asyncio.gather(*work)
@@ -366,9 +375,9 @@ class Shards:
     def _lose(self, slots: list[int]) -> None:
         """End what runs for slots that another member took: their writes are refused from now on."""
         numbers = frozenset(slots)
-        for controller, shard in self._controllers:
-            controller.withdraw(partial(shard.is_in, numbers))
-            self._run(controller.end_moved(partial(shard.is_in, numbers), 0.0))
+        for controller, _ in self._controllers:
+            controller.withdraw(numbers)
+            self._run(controller.end_moved(numbers, 0.0))
         if self.count in numbers:
             self._lost()
 
@@ -384,23 +393,30 @@ class Shards:
             await asyncio.wait(self._tasks)
 
 
-class ControllerShard(Generic[R]):
+class ControllerShard(ABC, Generic[R]):
     """The share of one controller; see `ctrlruntime.controller.sharding`."""
 
-    def __init__(self, shards: Shards, key: Callable[[R], str]) -> None:
+    def __init__(self, shards: Shards) -> None:
         self._shards = shards
-        self._key = key
 
-    def slot(self, request: R) -> int:
-        return slot_of(self._key(request), self._shards.count)
+    @abstractmethod
+    def slot(self, request: R) -> int | None: ...
 
-    def keeps(self, request: R) -> bool:
-        """Return whether the object of a request, and its children, are cached."""
-        return slot_of(self._key(request), self._shards.count) in self._shards.cached
+    @abstractmethod
+    def slot_of_object(self, meta: Metadata) -> int:
+        """Return the slot of an object that the controller reconciles."""
 
+    def owner_by_key(self, request: R) -> SlotOwner | None:
+        """Return who reconciles a request, whether its object is cached here or not. None: its key does not say it."""
+        return self.owner(request)
+
+    @abstractmethod
     def has(self, request: R) -> bool:
-        """Return whether the object of a request is cached if it exists."""
-        return self._shards.state(self.slot(request)) in _CACHED
+        """Return whether the object of a request is cached if it exists. False: not known."""
+
+    def keeps_object(self, meta: Metadata) -> bool:
+        """Return whether an object that the controller reconciles, and its children, are cached."""
+        return self.slot_of_object(meta) in self._shards.cached
 
     def is_in(self, slots: Collection[int], request: R) -> bool:
         return self.slot(request) in slots
@@ -408,14 +424,106 @@ class ControllerShard(Generic[R]):
     def admits(self, request: R) -> bool:
         return self._shards.admits(self, self.slot(request), request)
 
-    def owner(self, request: R) -> SlotOwner:
-        return self._shards.owner(self.slot(request))
+    def owner(self, request: R) -> SlotOwner | None:
+        slot = self.slot(request)
+        return None if slot is None else self._shards.owner(slot)
+
+    def owner_of_object(self, meta: Metadata) -> SlotOwner:
+        return self._shards.owner(self.slot_of_object(meta))
 
     def grant(self, request: R) -> Grant | None:
-        return self._shards.grant(self.slot(request))
+        slot = self.slot(request)
+        return None if slot is None else self._shards.grant(slot)
+
+    def deleted(self, meta: Metadata) -> None: ...
+
+    def done(self, request: R) -> None: ...
+
+    def forget(self, slots: Collection[int]) -> None:
+        """Forget what is known of these slots."""
+
+    def server_ranges(self) -> str:
+        """Return the selector of the cached objects for the API server; empty if it cannot select them."""
+        return ""
 
 
-def key_of(by: ShardBy, group: str, kind: str) -> Callable[[Request], str]:
+class KeyShard(ControllerShard[Request]):
+    """Divides by a text that follows from the key of an object.
+
+    key: returns the text of a request.
+    """
+
+    def __init__(self, shards: Shards, key: Callable[[Request], str]) -> None:
+        super().__init__(shards)
+        self._key = key
+
+    def slot(self, request: Request) -> int:
+        return slot_of(self._key(request), self._shards.count)
+
+    def slot_of_object(self, meta: Metadata) -> int:
+        return slot_of(self._key(Request(meta.namespace, meta.name)), self._shards.count)
+
+    def has(self, request: Request) -> bool:
+        return self._shards.state(self.slot(request)) in _CACHED
+
+    def keeps(self, request: Request) -> bool:
+        """Return whether the object of a request, and its children, are cached."""
+        return slot_of(self._key(request), self._shards.count) in self._shards.cached
+
+
+class UidShard(ControllerShard[Request]):
+    """Divides by the uid of an object.
+
+    So a request belongs to a slot only while its object is in the cache, or while the reconcile after its deletion is not done.
+
+    find: returns the metadata of the cached object of a request.
+    """
+
+    def __init__(
+        self, shards: Shards, find: Callable[[Request], Metadata | None], *, server_ranges: bool = True
+    ) -> None:
+        super().__init__(shards)
+        self._find = find
+        self._has_ranges = server_ranges
+        self._deleted: dict[Request, int] = {}
+        """The slots of deleted objects, until their reconcile is done."""
+
+    def slot(self, request: Request) -> int | None:
+        meta = self._find(request)
+        return self._deleted.get(request) if meta is None else slot_of_uid(meta.uid, self._shards.count)
+
+    def slot_of_object(self, meta: Metadata) -> int:
+        return slot_of_uid(meta.uid, self._shards.count)
+
+    def owner_by_key(self, request: Request) -> SlotOwner | None:
+        return None
+
+    def has(self, request: Request) -> bool:
+        return False
+
+    def keeps(self, uid: str) -> bool:
+        """Return whether the object with this uid, and its children, are cached."""
+        return slot_of_uid(uid, self._shards.count) in self._shards.cached
+
+    def deleted(self, meta: Metadata) -> None:
+        slot = self.slot_of_object(meta)
+        if self._shards.state(slot) in _TAKEN:
+            self._deleted[Request(meta.namespace, meta.name)] = slot
+
+    def done(self, request: Request) -> None:
+        self._deleted.pop(request, None)
+
+    def forget(self, slots: Collection[int]) -> None:
+        for request in [request for request, slot in self._deleted.items() if slot in slots]:
+            del self._deleted[request]
+
+    def server_ranges(self) -> str:
+        if not self._has_ranges:
+            return ""
+        return uid_selector(ranges_of(self._shards.cached, self._shards.count, most=MAX_RANGES))
+
+
+def key_of(by: Literal["name", "namespace"] | ShardKey, group: str, kind: str) -> Callable[[Request], str]:
     """Return the text of a request that decides about its slot."""
     root = f"{group}/{kind}/"
     if isinstance(by, ShardKey):

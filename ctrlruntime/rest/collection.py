@@ -71,7 +71,10 @@ def resource_path(resource: APIResource, namespace: str = "", name: str = "", su
 
 
 class Collection:
-    """Lists and watches one collection. `metadata_only`: request PartialObjectMetadata."""
+    """Lists and watches one collection.
+
+    `metadata_only`: request PartialObjectMetadata. `shards`: a shardSelector, which a server without its feature gate ignores.
+    """
 
     def __init__(
         self,
@@ -81,6 +84,7 @@ class Collection:
         namespace: str = "",
         labels: str = "",
         fields: str = "",
+        shards: str = "",
         metadata_only: bool = False,
     ) -> None:
         self.resource = resource
@@ -90,6 +94,11 @@ class Collection:
         self._accept_list = METADATA_LIST if metadata_only else JSON
         self._accept_watch = METADATA_ITEM if metadata_only else JSON
         self._selectors = [(k, v) for k, v in (("labelSelector", labels), ("fieldSelector", fields)) if v]
+        self.shards = shards
+
+    @property
+    def _selection(self) -> list[tuple[str, str]]:
+        return [*self._selectors, ("shardSelector", self.shards)] if self.shards else list(self._selectors)
 
     async def page(
         self, *, limit: int | None = None, continue_token: str = "", resource_version: str = "", match: str = ""
@@ -98,7 +107,7 @@ class Collection:
 
         Raises: APIStatusError (Expired for an old token), TransportError.
         """
-        params = list(self._selectors)
+        params = self._selection
         if limit:
             params.append(("limit", str(limit)))
         if continue_token:
@@ -174,7 +183,7 @@ class Collection:
         """
         seconds = max(1, round(timeout))
         params = [
-            *self._selectors,
+            *self._selection,
             ("watch", "true"),
             ("allowWatchBookmarks", "true"),
             ("timeoutSeconds", str(seconds)),

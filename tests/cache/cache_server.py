@@ -78,6 +78,8 @@ class Script:
     For a list a `Page` or an error; for a watch a list of batches, seconds that pass, events to wait for, errors and HANGS.
     """
 
+    shards = ""
+
     def __init__(self, time, *answers):
         self.time = time
         self.answers = list(answers)
@@ -234,6 +236,8 @@ def content(store):
 
 class World:
     """A server with a history: lists in pages, streams, watches, forgets, and fails when told to."""
+
+    shards = ""
 
     def __init__(self, time):
         self.time = time

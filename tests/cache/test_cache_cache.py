@@ -76,7 +76,7 @@ class Server:
     def invalidate(self, group=None):
         self.invalidated.append(group)
 
-    def collection(self, transport, resource, *, namespace="", labels="", fields="", metadata_only=False):
+    def collection(self, transport, resource, *, namespace="", labels="", fields="", shards="", metadata_only=False):
         self.asked.append((resource.kind, namespace, labels, fields, "metadata" if metadata_only else "full"))
         answer = self.answers[resource.kind]
         return answer(namespace, metadata_only) if callable(answer) else answer

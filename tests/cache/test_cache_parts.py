@@ -60,12 +60,34 @@ class Roots:
     def foreign(self, namespace, name):
         return ForeignShardError(f"{namespace}/{name} is not here", slot=7, owner="other")
 
+    def foreign_object(self, meta):
+        return None if meta.name in self.share.names else Roots.foreign(self, meta.namespace, meta.name)
+
+    def server_ranges(self):
+        return f"ranges of {','.join(sorted(self.share.names))}"
+
 
 class Children(Roots):
     is_of_roots = False
 
     def keeps(self, meta):
         return any(owner.name in self.share.names for owner in meta.owner_references or ())
+
+    def has(self, namespace, name):
+        return False
+
+    def foreign(self, namespace, name):
+        return None
+
+    def foreign_object(self, meta):
+        return None
+
+    def server_ranges(self):
+        return ""
+
+
+class RootsByUid(Roots):
+    """Roots whose key does not say which slot they are in."""
 
     def has(self, namespace, name):
         return False
@@ -80,13 +102,17 @@ class Server:
     def __init__(self) -> None:
         self.time = Time()
         self.worlds = {"ConfigMap": World(self.time), "Secret": World(self.time)}
+        self.ranges: list[tuple[str, str]] = []
+        """The kind and the shardSelector of each collection that has one."""
 
     async def resource_for(self, gvk):
         return APIResource(group="", version="v1", kind=gvk.kind, plural=f"{gvk.kind.lower()}s", namespaced=True)
 
     def invalidate(self, group=None): ...
 
-    def collection(self, transport, resource, **_):
+    def collection(self, transport, resource, *, shards="", **_):
+        if shards:
+            self.ranges.append((resource.kind, shards))
         return self.worlds[resource.kind]
 
     @property
@@ -297,6 +323,60 @@ async def test_a_process_without_an_object_lists_nothing_and_its_handlers_read_l
             assert (await cache.get(ROOT, key("b"))).metadata.name == "b"
             assert names(await cache.list(ROOT, namespace="ns")) == []
         assert server.roots.lists == 0
+
+
+async def test_a_root_whose_key_does_not_say_its_slot_is_read_live(server, cache):
+    for name in "ab":
+        server.roots.put(name)
+    share = Share("a", "missing")
+    cache.hold_part(ROOT, share, RootsByUid(share), share)
+    async with started(cache, share):
+        server.roots.put("c")
+        share.names.add("c")  # of this share, and not in the cache so far
+        with reconciling(share):
+            assert (await cache.get(ROOT, key("a"))).metadata.name == "a"
+            for read in (cache.get, cache.get_or_none, cache.get_live):
+                with pytest.raises(ForeignShardError):
+                    await read(ROOT, key("b"))
+            assert (await cache.get(ROOT, key("c"))).metadata.name == "c"
+            assert await cache.get_or_none(ROOT, key("missing")) is None
+        with handling(share):
+            assert (await cache.get(ROOT, key("b"))).metadata.name == "b"
+
+
+async def test_what_is_known_of_an_object_without_a_read(server, cache):
+    for name in "ab":
+        server.roots.put(name)
+    share = hold(cache, "a")
+    assert cache.known(ROOT, share, "ns", "a") is None
+    async with started(cache, share):
+        assert cache.known(ROOT, share, "ns", "a").name == "a"
+        assert cache.known(ROOT, share, "ns", "b") is None
+        assert cache.known(ROOT, object(), "ns", "a") is None  # the whole kind is not cached
+        assert len(cache.all_informers()) == 1
+
+
+# --- what the server selects --------------------------------------------------------------------------------------------
+
+
+async def test_the_server_is_asked_for_the_share_alone_and_live_reads_for_every_object(server, cache):
+    share = hold(cache, "a")
+    async with started(cache, share):
+        with handling(share):
+            await cache.get_or_none(ROOT, key("b"))
+        assert server.ranges == [("ConfigMap", "ranges of a")]
+        await cache.fill_parts(share.gain("b"))
+        assert server.ranges[1:] == [("ConfigMap", "ranges of a,b")]
+        await cache.list(ROOT)
+        assert len(server.ranges) == 2  # the whole kind has none
+
+
+async def test_a_kind_under_two_rules_is_not_selected_by_the_server(server, cache):
+    share = Share("a")
+    cache.hold_part(ROOT, share, Roots(share), share)
+    cache.hold_part(ROOT, share, Children(share), share)
+    async with started(cache, share):
+        assert server.ranges == []
 
 
 # --- what changes -------------------------------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ from contextlib import aclosing
 import pytest
 from cache_server import (
     HANGS,
+    PAGES,
     Script,
     Time,
     added,
@@ -553,3 +554,36 @@ async def test_restart_lists_again(time):
     reflector.restart()
 
     assert await take(reflector, 1) == [Replaced([B2], "9")]
+
+
+@pytest.mark.parametrize(
+    ("options", "answers"),
+    [
+        (PAGES, [BadRequest("invalid shard selector"), page(A1, version=5)]),
+        (PAGES, [InternalError("invalid shard selector"), page(A1, version=5)]),
+        # The first refusal may be one of streaming lists.
+        (STREAM, [BadRequest("invalid"), BadRequest("invalid shard selector"), page(A1, version=5)]),
+        (STREAM, [InternalError("invalid shard selector"), [[added("a", 1), bookmark(5, ends_initial=True)]]]),
+    ],
+)
+async def test_a_selector_of_shards_that_the_server_refuses_is_not_sent_again(time, options, answers):
+    script = Script(time, *answers)
+    script.shards = "shardRange(a) || shardRange(b)"
+    reflector = reflector_of(script, options=options)
+
+    updates = await take(reflector, 1)
+
+    assert [type(update) for update in updates] == [Replaced]  # and no failure
+    assert (script.shards, reflector.server_ranges) == ("", 0)
+    assert time.slept == []
+
+
+async def test_another_error_keeps_the_selector_of_shards(time):
+    script = Script(time, ServiceUnavailable("try later"), page(A1, version=5))
+    script.shards = "shardRange(a) || shardRange(b)"
+    reflector = reflector_of(script)
+
+    updates = await take(reflector, 2)
+
+    assert [type(update) for update in updates] == [Failed, Replaced]
+    assert reflector.server_ranges == 2

@@ -12,7 +12,7 @@ import pytest
 from test_builtin_kinds import Client
 
 from ctrlruntime.apiserver import Options
-from ctrlruntime.apiserver.http.shards import fnv64a
+from ctrlruntime.shard_selectors import fnv64a
 from ctrlruntime.testing import Environment
 
 FULL = ("0x0000000000000000", "0x10000000000000000")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections import Counter
+from collections.abc import AsyncIterator, Callable
 
 import pytest
 from servers import LONGEST_WAIT
@@ -33,16 +34,17 @@ def manager(server, namespace, name: str) -> ctrl.Manager:
 class Replica:
     """A manager whose sharded controller notes what it reconciles, and writes its name into each ConfigMap."""
 
-    def __init__(self, server, namespace, name: str, running: Counter[str]) -> None:
+    def __init__(self, server, namespace, name: str, running: Counter[str], shard_by: str = "name") -> None:
         self.name = name
         self.seen: Counter[str] = Counter()
+        self.deleted: Counter[str] = Counter()
         self.leads = False
         self._running = running
         self.mgr = manager(server, namespace, name)
         (
             ctrl.new_controller_managed_by(self.mgr)
             .for_(core.ConfigMap, predicates=[lambda event: (event.meta.labels or {}).get("test") == "sharding"])
-            .with_options(sharded=True, max_concurrent_reconciles=5)
+            .with_options(sharded=True, shard_by=shard_by, max_concurrent_reconciles=5)
             .complete(self.reconcile)
         )
         self.mgr.add(self.lead)
@@ -57,7 +59,9 @@ class Replica:
         assert self._running[request.name] == 1, f"two replicas reconcile {request}"
         try:
             found = await self.mgr.client.get_or_none(core.ConfigMap, request)
-            if found is not None and found.data.get("owner") != self.name:
+            if found is None:
+                self.deleted[request.name] += 1
+            elif found.data.get("owner") != self.name:
                 found.data["owner"] = self.name
                 await self.mgr.client.update(found)
             self.seen[request.name] += 1
@@ -65,13 +69,14 @@ class Replica:
             self._running[request.name] -= 1
 
 
-@pytest.fixture
-async def replicas(server, namespace):
+@contextlib.asynccontextmanager
+async def starting(server, namespace, shard_by: str = "name") -> AsyncIterator[Callable[[str], Replica]]:
+    """Return the function that starts a replica; all of them end with the block."""
     running: Counter[str] = Counter()
     started: list[Replica] = []
 
     def start(name: str) -> Replica:
-        started.append(Replica(server, namespace, name, running))
+        started.append(Replica(server, namespace, name, running, shard_by))
         return started[-1]
 
     yield start
@@ -80,6 +85,17 @@ async def replicas(server, namespace):
     for replica in started:
         with contextlib.suppress(asyncio.CancelledError):
             await replica.task
+
+
+@pytest.fixture(params=["name", "uid"])
+def shard_by(request) -> str:
+    return request.param
+
+
+@pytest.fixture
+async def replicas(server, namespace, shard_by):
+    async with starting(server, namespace, shard_by) as start:
+        yield start
 
 
 async def owners(client, namespace) -> Counter[str]:
@@ -146,7 +162,7 @@ async def test_without_leader_elect_one_process_reconciles_everything(server, cl
 class Reader:
     """A manager with a sharded controller that owns Secrets. Each reconcile makes the Secret of its ConfigMap, and notes what it reads."""
 
-    def __init__(self, server, namespace, name: str) -> None:
+    def __init__(self, server, namespace, name: str, shard_by: str) -> None:
         self.name = name
         self.own: set[str] = set()
         self.errors: dict[str, ctrl.errors.ForeignShardError] = {}
@@ -158,7 +174,7 @@ class Reader:
             ctrl.new_controller_managed_by(self.mgr)
             .for_(core.ConfigMap, predicates=[lambda event: event.meta.name.startswith("c-")])
             .owns(core.Secret)
-            .with_options(sharded=True, max_concurrent_reconciles=5)
+            .with_options(sharded=True, shard_by=shard_by, max_concurrent_reconciles=5)
             .complete(self.reconcile)
         )
         self.mgr.add(Everywhere(self))
@@ -202,11 +218,11 @@ class Everywhere:
 
 
 @pytest.fixture
-async def readers(server, namespace):
+async def readers(server, namespace, shard_by):
     started: list[Reader] = []
 
     def start(name: str) -> Reader:
-        started.append(Reader(server, namespace, name))
+        started.append(Reader(server, namespace, name, shard_by))
         return started[-1]
 
     yield start

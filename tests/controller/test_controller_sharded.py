@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from typing import Self
 
 import pytest
 
 from ctrlruntime.controller.controller import Controller
 from ctrlruntime.controller.options import ControllerOptions
+from ctrlruntime.errors import ForeignShardError
 from ctrlruntime.reconcile import Request, Result
 from ctrlruntime.rest.fence import Grant, current_actor
 from ctrlruntime.testing.virtual_time import in_virtual_time
 
-A, B, C = Request("ns", "a"), Request("ns", "b"), Request("ns", "c")
+A, B, C = SLOTS = Request("ns", "a"), Request("ns", "b"), Request("ns", "c")
 
 
 class Share:
@@ -24,15 +24,19 @@ class Share:
         self.mine = set(mine)
         self.until: float | None = 1e9
         self.one = Grant(lambda: self.until)
+        self.finished: list[Request] = []
 
     def slot(self, request):
-        return 0
+        return SLOTS.index(request)
 
     def admits(self, request):
         return request in self.mine
 
     def grant(self, request):
         return self.one if request in self.mine else None
+
+    def done(self, request):
+        self.finished.append(request)
 
 
 class Sharded:
@@ -43,6 +47,7 @@ class Sharded:
         self.grants: list[Grant | None] = []
         self.may_end = asyncio.Event()
         self.cancelled = 0
+        self.reconciles_once = False
         self._ignores = ignores
         self.controller = Controller(
             "test",
@@ -65,7 +70,7 @@ class Sharded:
                 self.cancelled += 1
                 if self.cancelled > self._ignores:
                     raise
-        return Result(requeue_after=1.0)
+        return Result() if self.reconciles_once else Result(requeue_after=1.0)
 
     async def __aenter__(self) -> Self:
         self._task = asyncio.ensure_future(self.controller.start())
@@ -78,14 +83,12 @@ class Sharded:
         await self._task
 
 
-def only(*requests: Request) -> Callable[[Request], bool]:
-    return requests.__contains__
-
-
-async def hand_over(controller: Controller, moved: Callable[[Request], bool], within: float) -> list[Request]:
-    withdrawn = controller.withdraw(moved)
-    await controller.end_moved(moved, within)
-    return withdrawn
+async def hand_over(controller: Controller, within: float, *requests: Request) -> list[Request]:
+    slots = [SLOTS.index(request) for request in requests]
+    withdrawn = controller.withdraw(slots)
+    await controller.end_moved(slots, within)
+    assert all(SLOTS[slot] == request for slot, request in withdrawn)
+    return [request for _, request in withdrawn]
 
 
 @in_virtual_time
@@ -130,7 +133,7 @@ async def test_requests_that_move_leave_the_queue_and_their_reconciles_may_end()
         share.mine = {C}
         began = loop.time()
         loop.call_later(4, sharded.may_end.set)
-        assert set(await hand_over(sharded.controller, only(A, B), 10.0)) == {A, B}
+        assert set(await hand_over(sharded.controller, 10.0, A, B)) == {A, B}
 
         assert loop.time() - began == pytest.approx(4)
         assert sharded.cancelled == 0
@@ -149,7 +152,7 @@ async def test_a_reconcile_that_takes_longer_is_cancelled_and_no_failure(capsys)
         await asyncio.sleep(1)
         share.mine = {B}
         began = loop.time()
-        await hand_over(sharded.controller, only(A), 10.0)
+        await hand_over(sharded.controller, 10.0, A)
 
         assert loop.time() - began == pytest.approx(10)
         assert sharded.cancelled == 1
@@ -168,7 +171,7 @@ async def test_a_reconcile_that_ignores_its_cancellation_delays_the_move_by_a_se
         sharded.queue.add(A)
         await asyncio.sleep(1)
         began = loop.time()
-        await hand_over(sharded.controller, only(A), 10.0)
+        await hand_over(sharded.controller, 10.0, A)
         assert loop.time() - began == pytest.approx(11)
 
         sharded.queue.add(A)  # it comes back before the reconcile has ended
@@ -177,3 +180,44 @@ async def test_a_reconcile_that_ignores_its_cancellation_delays_the_move_by_a_se
         sharded.may_end.set()
         await asyncio.sleep(0.1)
         assert sharded.started == [A, A]
+
+
+@in_virtual_time
+async def test_the_share_is_told_when_a_request_is_neither_queued_nor_reconciled():
+    share = Share(A)
+    async with Sharded(share) as sharded:
+        sharded.queue.add(A)
+        await asyncio.sleep(1)
+        sharded.may_end.set()
+        await asyncio.sleep(0.5)
+        assert sharded.started == [A]
+        assert share.finished == []  # it waits for its requeue_after
+
+        sharded.reconciles_once = True
+        await asyncio.sleep(1)
+        assert share.finished == [A]
+
+
+@in_virtual_time
+async def test_a_name_that_was_given_to_an_object_of_another_replica_is_no_failure(capsys):
+    share = Share(A, B)
+
+    async def reconcile(request: Request) -> None:
+        if request == A:
+            share.mine = {B}
+        raise ForeignShardError("of another replica", slot=1, owner="other")
+
+    controller = Controller("test", reconcile, shard=share, clock=asyncio.get_running_loop().time)
+    task = asyncio.ensure_future(controller.start())
+    await controller.wait_synced()
+    controller.queue.add(A)
+    await asyncio.sleep(1)
+    assert controller.queue.pending(A) is None
+    assert "failed" not in capsys.readouterr().err
+
+    controller.queue.add(B)  # which reads an object of another replica, and stays here
+    await asyncio.sleep(1)
+    assert controller.queue.num_requeues(B) > 0
+    assert "reconcile failed" in capsys.readouterr().err
+    await controller.stop(1.0)
+    await task

@@ -378,6 +378,22 @@ async def test_an_object_of_another_replica_is_not_cached_here_and_has_the_name_
         setting.explainer.why("Pod", "ns", "elsewhere")  # a kind that is only watched
 
 
+class UnknownShard(Elsewhere):
+    """The share of a controller with shard_by="uid", for an object that is not in the cache."""
+
+    def owner(self, request):
+        return None
+
+
+async def test_an_object_without_a_known_uid_may_belong_to_another_replica():
+    setting = Setting(nothing, shard=UnknownShard())
+
+    (found,) = setting.explainer.why("ConfigMap", "ns", "elsewhere").answers
+
+    assert (found.shard, found.cached_version) == (None, None)
+    assert found.next.startswith("in the replica that has the object, if it exists")
+
+
 async def test_an_object_that_was_never_seen_since_its_watch_does_not_work_says_so():
     informer = Informer(trouble="forbidden")
     informer.is_synced = False

@@ -298,7 +298,7 @@ def in_a_reconcile(shard):
 
 
 async def test_a_write_to_an_object_of_another_replica_is_counted_and_logged_once(mgr, direct, namespace, logs):
-    shard = mgr.new_shard("config", "name", "", "ConfigMap")
+    shard = mgr.new_shard("config", "name", core.ConfigMap)
     theirs = await direct.create(config_map(namespace, "theirs"))
 
     await mgr.cluster.client.update(theirs)  # outside a reconcile
@@ -317,7 +317,7 @@ async def test_a_write_to_an_object_of_another_replica_is_counted_and_logged_onc
 
 async def test_strict_sharding_rejects_a_write_to_an_object_of_another_replica(config, sharding, direct, namespace):
     mgr = ctrl.new_manager(config, sharding=replace(sharding, strict=True))
-    shard = mgr.new_shard("config", "name", "", "ConfigMap")
+    shard = mgr.new_shard("config", "name", core.ConfigMap)
     theirs = await direct.create(config_map(namespace, "theirs"))
     theirs.data = {"changed": "yes"}
 
@@ -393,6 +393,12 @@ def test_ids_and_rules_need_names():
 def test_an_unknown_rule_is_an_error(mgr):
     with pytest.raises(ConfigError, match="controller configmap: shard_by is 'size'"):
         add(mgr, lambda _: None, shard_by="size")
+
+
+def test_the_uid_is_that_of_an_object_in_for(mgr):
+    builder = ctrl.new_controller_managed_by(mgr).named("texts").with_options(sharded=True, shard_by="uid")
+    with pytest.raises(ConfigError, match=r"controller texts: shard_by='uid' needs for_\(\)"):
+        builder.watches_raw_source(ctrl.source.Func(lambda queue: asyncio.sleep(0))).complete(lambda _: None)
 
 
 def test_other_requests_need_an_own_rule(mgr):

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ctrlruntime.ownership.ring import Ring, evicted, planned, released, shares, slot_of
+from ctrlruntime.ownership.ring import Ring, evicted, planned, ranges_of, released, shares, slot_of, slot_of_uid
+from ctrlruntime.shard_selectors import fnv64a
 
 MEMBERS = [f"operator-{letter}" for letter in "abcdefghij"]
 weights = st.dictionaries(st.sampled_from(MEMBERS), st.integers(1, 4), max_size=6)
@@ -123,3 +124,29 @@ def test_slot_of_a_key_never_changes():
     keys = ["", "a", "cache.example.com/Memcached/default/web"]
 
     assert [slot_of(key, 256) for key in keys] == [228, 64, 151]
+
+
+@pytest.mark.parametrize(
+    ("slots", "most", "expected"),
+    [
+        ([], 4, []),
+        ([0], 4, [(0, 1)]),
+        ([7], 4, [(7, 8)]),
+        (range(8), 4, [(0, 8)]),
+        ([3, 0, 1], 4, [(0, 2), (3, 4)]),
+        ([0, 2, 7], 2, [(0, 3), (7, 8)]),
+        ([0, 4, 6], 2, [(0, 1), (4, 7)]),
+        ([0, 4, 6], 1, [(0, 7)]),
+    ],
+)
+def test_the_ranges_of_slots(slots, most, expected):
+    width = 2**64 // 8
+    assert ranges_of(slots, 8, most=most) == [(start * width, end * width) for start, end in expected]
+
+
+@given(st.sets(st.integers(0, 63)), st.integers(1, 32), st.uuids())
+def test_the_ranges_have_every_object_of_the_slots(slots, most, uid):
+    ranges = ranges_of(slots, 64, most=most)
+    assert len(ranges) <= most
+    if slot_of_uid(str(uid), 64) in slots:
+        assert any(start <= fnv64a(str(uid)) < end for start, end in ranges)

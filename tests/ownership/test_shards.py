@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import uuid
 
 import pytest
 
@@ -11,7 +12,7 @@ from ctrlruntime.ownership.machine import Change, SlotState
 from ctrlruntime.ownership.options import ShardKey
 from ctrlruntime.ownership.parts import Children, Roots
 from ctrlruntime.ownership.ring import slot_of
-from ctrlruntime.ownership.shards import Shards, key_of
+from ctrlruntime.ownership.shards import ControllerShard, KeyShard, Shards, UidShard, key_of
 from ctrlruntime.ownership.state import SlotOwner
 from ctrlruntime.reconcile import Request
 from ctrlruntime.testing import eventually
@@ -54,11 +55,21 @@ class Owner:
         )
 
 
+def meta_of(key: Request) -> Metadata:
+    # Real uids: the first bits of their hash, which decide, depend little on the last characters of a text.
+    return Metadata(name=key.name, namespace=key.namespace, uid=str(uuid.uuid5(uuid.NAMESPACE_OID, key.name)))
+
+
 class Controller:
     """A sharded controller with all `KEYS` in its cache, and reconciles that end when the test says so."""
 
-    def __init__(self, shards: Shards) -> None:
-        self.shard = shards.new_shard(key_of("name", "example.com", "Game"))
+    def __init__(self, shards: Shards, by: str) -> None:
+        self.cached = {key: meta_of(key) for key in KEYS}
+        self.shard: ControllerShard = (
+            UidShard(shards, self.cached.get)
+            if by == "uid"
+            else KeyShard(shards, key_of("name", "example.com", "Game"))
+        )
         self.queue: PriorityQueue[Request] = PriorityQueue(admit=self.shard.admits)
         self.synced = asyncio.Event()
         self.may_end = asyncio.Event()
@@ -70,15 +81,24 @@ class Controller:
     async def wait_synced(self):
         await self.synced.wait()
 
-    async def show(self, wanted):
-        for key in KEYS:
-            if wanted(key):
+    async def show(self, slots):
+        for key in self.cached:
+            if self.shard.is_in(slots, key):
                 self.queue.add(key, priority=-100)
 
-    def withdraw(self, moved):
-        return [*self.queue.remove(moved), *filter(moved, self.running)]
+    def delete(self, key: Request) -> None:
+        """Handle the event of an object that was deleted."""
+        self.cached.pop(key, None)
+        self.shard.deleted(meta_of(key))
+        self.queue.add(key)
 
-    async def end_moved(self, moved, within):
+    def withdraw(self, slots):
+        found = []
+        self.queue.remove(lambda key: self.shard.is_in(slots, key) and found.append(key) is None)
+        found += [key for key in self.running if self.shard.slot_of_object(meta_of(key)) in slots]
+        return [(self.shard.slot_of_object(meta_of(key)), key) for key in found]
+
+    async def end_moved(self, slots, within):
         self.handed_over.append(within)
         await self.may_end.wait()
 
@@ -90,11 +110,11 @@ class Controller:
         return found
 
     def of(self, *slots: int) -> set[Request]:
-        return {key for key in KEYS if self.shard.slot(key) in slots}
+        return {key for key in KEYS if self.shard.slot_of_object(meta_of(key)) in slots}
 
 
 class Process:
-    def __init__(self) -> None:
+    def __init__(self, by: str = "name") -> None:
         self.owner = Owner()
         self.events: list[str] = []
         self.shards = Shards(
@@ -109,7 +129,7 @@ class Process:
             stop_leading=self.stop_leading,
             lost=lambda: self.events.append("lost"),
         )
-        self.controller = Controller(self.shards)
+        self.controller = Controller(self.shards, by)
         self.filled = asyncio.Event()
         self.filled.set()
         self.fills: list[tuple[int, list[int]]] = []
@@ -138,9 +158,9 @@ class Process:
         return told
 
 
-@pytest.fixture
-async def process():
-    process = Process()
+@pytest.fixture(params=["name", "uid"])
+async def process(request):
+    process = Process(request.param)
     process.controller.synced.set()
     yield process
     await process.shards.close()
@@ -149,7 +169,7 @@ async def process():
 def gone(process: Process, slot: int, count: int = 1) -> list[Request]:
     """Return requests of a slot for objects that are not in the cache."""
     keys = (Request("default", f"gone-{number}") for number in range(10_000))
-    return [key for key in keys if process.controller.shard.slot(key) == slot][:count]
+    return [key for key in keys if process.controller.shard.slot_of_object(meta_of(key)) == slot][:count]
 
 
 async def test_slots_are_warm_when_the_controllers_have_synced(process):
@@ -216,36 +236,52 @@ async def test_a_slot_without_an_owner_stays_in_the_caches(process):
     assert process.shards.cached == {1}
 
 
+def child(*owners: Request) -> Metadata:
+    references = tuple(OwnerRecord(name=owner.name, uid=meta_of(owner).uid) for owner in owners)
+    return Metadata(name="c", namespace="default", owner_references=references)
+
+
+def children_of(shard: ControllerShard) -> Children:
+    if isinstance(shard, UidShard):
+        return Children(shard.keeps, lambda meta: [owner.uid for owner in meta.owner_references])
+    return Children(shard.keeps, lambda meta: [Request(meta.namespace, owner.name) for owner in meta.owner_references])
+
+
 async def test_what_is_cached_of_a_kind(process):
     shard = process.controller.shard
-    roots = Roots(shard, "Game")
-    children = Children(shard, lambda meta: [Request(meta.namespace, owner.name) for owner in meta.owner_references])
-    mine, other = next(key for key in KEYS if shard.slot(key) == 1), next(key for key in KEYS if shard.slot(key) == 2)
-
-    def child(*owners):
-        return Metadata(name="c", namespace="default", owner_references=tuple(OwnerRecord(name=o.name) for o in owners))
-
-    def root(key):
-        return Metadata(name=key.name, namespace=key.namespace)
+    roots, children = Roots(shard, "Game"), children_of(shard)
+    mine, other = min(process.controller.of(1)), min(process.controller.of(2))
 
     await process.change(SlotState.WARMING, 1)
-    assert [roots.keeps(root(key)) for key in (mine, other)] == [True, False]
+    assert [roots.keeps(meta_of(key)) for key in (mine, other)] == [True, False]
     assert not roots.has(mine.namespace, mine.name)  # its list may not be complete
     await process.change(SlotState.CATCHING_UP, 1)
-    assert [roots.has(key.namespace, key.name) for key in (mine, other)] == [True, False]
     assert [children.keeps(child(*owners)) for owners in ((mine,), (other,), (other, mine), ())] == [
         True, False, True, False,
     ]  # fmt: skip
     assert not children.has("default", "c")
     assert children.foreign("default", "c") is None
+    assert children.foreign_object(child(other)) is None
     process.owner.others = "other"
-    error = roots.foreign(other.namespace, other.name)
+    error = roots.foreign_object(meta_of(other))
     assert (error.slot, error.owner) == (2, "other")
     assert str(error) == (
         f"Game {other} is not cached here: the replica other reconciles it (slot 2). Read it with get(…, live_fallback=True)"
     )
     process.owner.others = ""
-    assert "no replica is known to reconcile it now" in str(roots.foreign(other.namespace, other.name))
+    assert "no replica is known to reconcile it now" in str(roots.foreign_object(meta_of(other)))
+
+
+async def test_a_name_says_what_is_missing_and_a_uid_does_not(process):
+    shard = process.controller.shard
+    roots = Roots(shard, "Game")
+    mine, other = min(process.controller.of(1)), min(process.controller.of(2))
+    await process.open(1)
+
+    by_name = isinstance(shard, KeyShard)
+    assert [roots.has(key.namespace, key.name) for key in (mine, other)] == [by_name, False]
+    error = roots.foreign(other.namespace, other.name)
+    assert error is None if not by_name else error.slot == 2
 
 
 async def test_before_a_slot_opens_the_caches_are_compared_with_the_server(process):
@@ -268,7 +304,7 @@ async def test_an_open_slot_has_each_of_its_objects_in_the_queue_and_no_other(pr
 async def test_a_request_that_comes_while_its_slot_is_on_its_way_is_not_lost(process):
     (deleted,) = gone(process, 3)
     await process.change(SlotState.WARMING, 3)
-    process.controller.queue.add(deleted)
+    process.controller.delete(deleted)
     assert process.controller.queued() == set()
     await process.change(SlotState.CATCHING_UP, 3)
     await process.change(SlotState.OPEN, 3)
@@ -315,10 +351,12 @@ async def test_a_slot_whose_successor_left_is_worked_again(process):
     process.told()
     process.controller.may_end.clear()
     deleted = gone(process, 1, 3)
-    process.controller.queue.add(deleted[0])
+    process.controller.delete(deleted[0])
+    process.controller.delete(deleted[1])
+    process.controller.queue.remove(lambda key: key == deleted[1])
     process.controller.running.add(deleted[1])
     await process.change(SlotState.DRAINING, 1, 2)
-    process.controller.queue.add(deleted[2])
+    process.controller.delete(deleted[2])
     assert process.controller.queued() == set()
     await process.change(SlotState.OPEN, 1)
     process.controller.may_end.set()
@@ -406,6 +444,75 @@ async def test_the_log_says_once_which_share_this_process_has(process, capsys):
     lines = [line for line in capsys.readouterr().err.splitlines() if "slots changed" in line]
     assert len(lines) == 1
     assert '"slots":2' in lines[0] or "slots=2" in lines[0]
+
+
+# --- division by uid ---------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+async def by_uid():
+    process = Process("uid")
+    process.controller.synced.set()
+    await process.open(1)
+    process.controller.queued()
+    yield process
+    await process.shards.close()
+
+
+async def test_the_reconcile_after_a_deletion_belongs_to_the_slot_of_the_deleted_object(by_uid):
+    controller = by_uid.controller
+    key = min(controller.of(1))
+    controller.delete(key)
+
+    assert controller.queued() == {key}
+    assert controller.shard.slot(key) == 1
+    assert controller.shard.grant(key).deadline() == 10.0
+    controller.shard.done(key)
+    assert controller.shard.slot(key) is None
+    controller.queue.add(key)
+    assert controller.queued() == set()
+    assert by_uid.shards.foreign_requests == 1
+    assert (controller.shard.owner(key), controller.shard.grant(key)) == (None, None)
+
+
+async def test_an_object_that_has_a_deleted_name_again_belongs_to_its_own_slot(by_uid):
+    controller = by_uid.controller
+    key, other = min(controller.of(1)), min(controller.of(2))
+    controller.delete(key)
+    controller.cached[key] = meta_of(other)  # its uid
+
+    assert controller.shard.slot(key) == 2
+    controller.queue.add(key)
+    del controller.cached[key]
+    assert controller.shard.slot(key) == 1
+    # The API server says that the name is that of an object of another replica.
+    meta = Metadata(name=key.name, namespace=key.namespace, uid=meta_of(other).uid)
+    assert Roots(controller.shard, "Game").foreign_object(meta).slot == 2
+    assert controller.shard.grant(key) is None
+
+
+@pytest.mark.parametrize("state", [SlotState.FOREIGN, SlotState.CLOSED])
+async def test_a_slot_that_is_gone_takes_its_deletions_along(by_uid, state):
+    controller = by_uid.controller
+    key, foreign = min(controller.of(1)), min(controller.of(2))
+    for each in (key, foreign):
+        controller.delete(each)
+    assert controller.shard._deleted == {key: 1}
+    await by_uid.change(state, 1)
+
+    assert controller.shard._deleted == {}
+    assert controller.queued() == set()
+
+
+async def test_the_api_server_selects_the_cached_slots(by_uid):
+    await by_uid.open(2, 5)
+    width = 2**64 // SLOTS
+    spans = [(width, 3 * width), (5 * width, 6 * width)]
+    assert by_uid.controller.shard.server_ranges() == " || ".join(
+        f"shardRange(object.metadata.uid, '0x{start:016x}', '0x{end:016x}')" for start, end in spans
+    )
+    assert UidShard(by_uid.shards, {}.get, server_ranges=False).server_ranges() == ""
+    assert KeyShard(by_uid.shards, str).server_ranges() == ""
 
 
 @pytest.mark.parametrize(

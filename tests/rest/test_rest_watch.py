@@ -120,7 +120,9 @@ async def test_a_watch_asks_for_bookmarks_and_a_timeout(server):
     server.will(chunks(line("ADDED", {"a": 1}), line("BOOKMARK", {"b": 2})))
 
     async with connected(server.url) as transport:
-        collection = Collection(transport, PODS, namespace="default", labels="a=b", fields="spec.nodeName=n")
+        collection = Collection(
+            transport, PODS, namespace="default", labels="a=b", fields="spec.nodeName=n", shards="shardRange(…)"
+        )
         frames = await frames_of(collection, timeout=30.4)
 
     assert frames == [Frame("ADDED", b'{"a": 1}'), Frame("BOOKMARK", b'{"b": 2}')]
@@ -133,6 +135,7 @@ async def test_a_watch_asks_for_bookmarks_and_a_timeout(server):
         "resourceVersion": "5",
         "labelSelector": "a=b",
         "fieldSelector": "spec.nodeName=n",
+        "shardSelector": "shardRange(…)",
     }
 
 

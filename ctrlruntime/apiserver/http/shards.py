@@ -10,9 +10,9 @@ from typing import Any, Final
 from ctrlruntime.apiserver import failures
 from ctrlruntime.apiserver.storage import Record
 from ctrlruntime.field_errors import quoted
+from ctrlruntime.shard_selectors import NAMESPACE_FIELD, UID_FIELD, fnv64a
 
-_UID: Final = "object.metadata.uid"
-_FIELDS: Final = (_UID, "object.metadata.namespace")
+_FIELDS: Final = (UID_FIELD, NAMESPACE_FIELD)
 _LAST: Final = "0x10000000000000000"
 _KINDS: Final = {
     "Call": 1,
@@ -39,7 +39,7 @@ class Shard:
             field, ranges = _parsed(text)
         except _Refusal as error:
             raise failures.plain_internal(f"invalid shard selector: {error}") from None
-        self._by_uid = field == _UID
+        self._by_uid = field == UID_FIELD
         self._ranges = [(int(start, 16), int(end, 16)) for start, end in ranges]
         self.shown = " || ".join(f"shardRange({field}, '{start}', '{end}')" for start, end in ranges)
         """What lists say that they are filtered by."""
@@ -48,14 +48,6 @@ class Shard:
         """Tell whether an object is in a range."""
         number = fnv64a(record.uid if self._by_uid else record.key[0])
         return any(start <= number < end for start, end in self._ranges)
-
-
-def fnv64a(text: str) -> int:
-    """Return the FNV-1a hash of 64 bits."""
-    number = 0xCBF29CE484222325
-    for byte in text.encode():
-        number = (number ^ byte) * 0x100000001B3 & 0xFFFF_FFFF_FFFF_FFFF
-    return number
 
 
 def _parsed(text: str) -> tuple[str, list[tuple[str, str]]]:
@@ -166,6 +158,3 @@ def _go_type(value: Any) -> str:
             return "float64"
         case _:
             return "[]uint8"
-
-
-__all__ = ["Shard", "fnv64a"]
