@@ -7,6 +7,7 @@ import http.client
 import os
 import urllib.error
 import urllib.request
+from collections.abc import Sequence
 from http import HTTPStatus
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -54,13 +55,15 @@ _HELP = """Explain why an object was reconciled, or why not.
 
     Without --address, it finds the operator of this project: the one that `ctrl run` runs, else its Pod in the cluster (the leader, or with
     sharding the replica that has the object), through the API server. With --kubeconfig or --context it is always the Pod. Operators serve
-    this data with --debug-bind-address, which `ctrl run` and the Deployment in config/manager set.
+    this data with --debug-bind-address, which `ctrl run` and the Deployment in config/manager set. With several --address, it prints the
+    response of the replica that has the object.
 
     \b
     Examples:
       ctrl why Cart shop/mine
       ctrl why Cart shop/mine --context production
       ctrl why deploy shop/web --address 127.0.0.1:8082
+      ctrl why Cart shop/mine --address 127.0.0.1:8082 --address 127.0.0.1:8083
     """
 
 
@@ -69,8 +72,11 @@ _HELP = """Explain why an object was reconciled, or why not.
 @click.argument("name", metavar="[NAMESPACE/]NAME")
 @click.option(
     "--address",
+    "addresses",
     metavar="HOST:PORT",
-    help="Debug address of the operator, as in its flag --debug-bind-address.  [default: of this project's operator]",
+    multiple=True,
+    help="Debug address of the operator, as in its flag --debug-bind-address. With sharding, repeat it for each replica.  "
+    "[default: of this project's operator]",
 )
 @cluster_options
 @click.option("--controller", metavar="NAME", default="", help="Print only this controller.")
@@ -79,7 +85,7 @@ def why(
     *,
     kind: str,
     name: str,
-    address: str | None,
+    addresses: tuple[str, ...],
     kubeconfig: str | None,
     context: str | None,
     controller: str,
@@ -88,13 +94,13 @@ def why(
     namespace, _, last = name.rpartition("/")
     if not last:
         raise click.BadParameter(f"expected NAMESPACE/NAME or NAME, got {name!r}", param_hint="[NAMESPACE/]NAME")
-    if address and (kubeconfig or context):
+    if addresses and (kubeconfig or context):
         raise click.UsageError(
             "--address cannot be used with --kubeconfig or --context, because it is not in a cluster"
         )
     query = {"kind": kind, "namespace": namespace, "name": last, "controller": controller}
     target = f"/debug/ctrlruntime/why?{urlencode(query)}"
-    origin, body = (address, fetch(address, target)) if address else _of_project(target, kubeconfig, context)
+    origin, body = _of_addresses(addresses, target) if addresses else _of_project(target, kubeconfig, context)
     if as_json:
         say(body.decode().rstrip("\n"))
         return
@@ -106,6 +112,28 @@ def why(
         ) from error
     for line in lines(answer):
         say(line)
+
+
+def _of_addresses(addresses: Sequence[str], target: str) -> tuple[str, bytes]:
+    """Return the origin and the body of a debug page: of the replica that has the object, else of the first one that responds.
+
+    Raises: AnswerError, if none responds.
+    """
+    first: tuple[str, bytes] | None = None
+    failed: AnswerError | None = None
+    for address in addresses:
+        try:
+            body = fetch(address, target)
+        except AnswerError as error:
+            failed = failed or error
+            continue
+        if not _other_replicas(body):
+            return address, body
+        first = first or (address, body)
+    if first is not None:
+        return first
+    assert failed is not None
+    raise failed
 
 
 def _of_project(target: str, kubeconfig: str | None, context: str | None) -> tuple[str, bytes]:
@@ -155,9 +183,11 @@ def _of_pod(folder: Path, target: str, kubeconfig: str | None, context: str | No
 
     async def ask(cluster: Cluster) -> Page:
         page = await debug_page(cluster, deployment, target, timeout=PATIENCE, tell=tell)
-        if owner := _other_replica(page):
+        for name in _other_replicas(page.body):
             with contextlib.suppress(NotFound):  # the name of a process that is no Pod
-                return await debug_page(cluster, deployment, target, timeout=PATIENCE, pod_name=owner, tell=tell)
+                other = await debug_page(cluster, deployment, target, timeout=PATIENCE, pod_name=name, tell=tell)
+                if other.status == HTTPStatus.OK and not _other_replicas(other.body):
+                    return other
         return page
 
     try:
@@ -171,13 +201,13 @@ def _of_pod(folder: Path, target: str, kubeconfig: str | None, context: str | No
     return origins[-1], page.body
 
 
-def _other_replica(page: Page) -> str:
-    """Return the Pod that reconciles the object, if it is another replica than the one that answered."""
+def _other_replicas(body: bytes) -> list[str]:
+    """Return the Pods that reconcile the object, or may, if the replica with this response does not."""
     try:
-        answers = _decode_why(page.body).answers
+        answers = _decode_why(body).answers
     except msgspec.DecodeError:
-        return ""
-    return next((each.shard.owner for each in answers if each.shard is not None and not each.shard.is_here), "")
+        return []
+    return list(dict.fromkeys(pod for each in answers for pod in each.elsewhere))
 
 
 def fetch(address: str, path: str) -> bytes:

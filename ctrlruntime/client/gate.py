@@ -291,10 +291,10 @@ class Gate:
 
 
 _PENDING: Final = {
-    State.OPEN: "a write is in flight",
+    State.OPEN: "a write has no response yet",
     State.STORED: "the cache does not show version {} yet",
     State.DELETED: "the cache does not show a deletion yet",
-    State.UNKNOWN: "the outcome of a write is unknown; the next read compares with the server",
+    State.UNKNOWN: "the result of a write, here or in another process, is not known; the next read compares with the server",
     State.LISTED: "the cache does not show what a list returned yet",
     State.FAILED: "",
 }

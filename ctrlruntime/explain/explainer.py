@@ -33,7 +33,7 @@ from ctrlruntime.explain.records import (
     triggers_of,
 )
 from ctrlruntime.journal import Journal
-from ctrlruntime.ownership.state import RingState
+from ctrlruntime.ownership.state import RingState, SlotOwner
 from ctrlruntime.reconcile import Request
 from ctrlruntime.rest.mapper import APIResource
 from ctrlruntime.source import Kind
@@ -292,7 +292,19 @@ class Explainer:
             next_at=at,
             runs=runs_of(history),
             shard=shard,
+            elsewhere=self._elsewhere(controller, shard, is_busy=pending is not None or running is not None),
         )
+
+    def _elsewhere(self, controller: AnyController, shard: SlotOwner | None, *, is_busy: bool) -> list[str]:
+        """Return the Pods of the other replicas that have a request, or may have it."""
+        if controller.shard is None or is_busy:
+            return []
+        if shard is not None:
+            return [shard.owner] if shard.owner and not shard.is_here else []
+        ring = self._ring()
+        if ring is None:
+            return []
+        return [each.pod for each in ring.replicas if not each.is_here and each.state != "expired"]
 
     def _cached(self, controller: AnyController, request: Request) -> str | None:
         for cluster in self._clusters():

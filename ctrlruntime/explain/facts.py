@@ -271,7 +271,10 @@ class Answer(msgspec.Struct, kw_only=True):
     """The latest run first."""
 
     shard: SlotOwner | None = None
-    """The replica that reconciles the request; None if the controller is not sharded."""
+    """The replica that reconciles the request; None if the controller is not sharded, or if it is not known here."""
+
+    elsewhere: list[str] = []
+    """The Pods of the other replicas that reconcile the request, or may: with `shard_by="uid"`, the replica that has the object knows it."""
 
 
 class LedTo(msgspec.Struct, kw_only=True):

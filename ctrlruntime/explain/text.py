@@ -68,18 +68,19 @@ def _answer(answer: facts.Answer, now: float) -> Iterator[str]:
     name = f"{answer.kind} {answer.request}" if answer.kind else answer.request
     cached = f"version {answer.cached_version} in the cache"
     if answer.cached_version is None:
-        is_elsewhere = answer.shard is not None and not answer.shard.is_here
-        cached = "not cached in this replica" if is_elsewhere else "not in the cache"
+        cached = "not cached in this replica" if answer.elsewhere else "not in the cache"
     yield f"{name}  (controller {answer.controller}{'' if answer.is_started else ', not started'}; {cached})"
     if answer.shard is not None:
         yield _field("replica", owned_by(answer.shard))
+    elif answer.elsewhere:
+        yield _field("replica", f"not known here, perhaps {' or '.join(answer.elsewhere)}")
     if answer.running is not None:
         yield from _running(answer.running)
     yield _field("next", answer.next)
     if answer.unsynced:
         yield _field("waiting for sync", f"{', '.join(answer.unsynced)}; no reconcile starts before")
-    if answer.unseen:
-        yield _field("pending write", f"{answer.unseen}, and the cache does not show it yet")
+    if answer.unseen and not answer.elsewhere:  # the reads of this replica do not matter then
+        yield _field("pending write", answer.unseen)
     for loop in answer.loops:
         yield _field("loop", in_words(loop))
     if answer.failures:

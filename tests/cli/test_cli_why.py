@@ -5,6 +5,7 @@ That it reads an operator in a cluster is tested on the real server, in tests/co
 
 from __future__ import annotations
 
+import contextlib
 import json
 import socket
 import threading
@@ -69,8 +70,8 @@ class Operator:
         self.address = f"127.0.0.1:{self.server.server_address[1]}"
 
 
-@pytest.fixture
-def operator() -> Iterator[Operator]:
+@contextlib.contextmanager
+def answering() -> Iterator[Operator]:
     operator = Operator()
     thread = threading.Thread(target=operator.server.serve_forever, args=(0.01,))
     thread.start()
@@ -80,8 +81,16 @@ def operator() -> Iterator[Operator]:
     thread.join()
 
 
+@pytest.fixture
+def operator() -> Iterator[Operator]:
+    with answering() as operator:
+        yield operator
+
+
 def why(*arguments, address):
-    done = CliRunner().invoke(ctrl, ["why", *arguments, "--address", address])
+    addresses = [address] if isinstance(address, str) else address
+    options = [text for each in addresses for text in ("--address", each)]
+    done = CliRunner().invoke(ctrl, ["why", *arguments, *options])
     return done.exit_code, done.stdout, done.stderr
 
 
@@ -390,7 +399,7 @@ def test_without_one_pod_to_choose_the_reason_and_an_alternative_are_told(run, s
 
 def owned_by(owner: str, *, is_here: bool) -> bytes:
     shard = SlotOwner(slot=3, of=64, owner=owner, member=f"shop-{owner}", following="", is_here=is_here, state="open")
-    answer = msgspec.structs.replace(ANSWER.answers[0], shard=shard)
+    answer = msgspec.structs.replace(ANSWER.answers[0], shard=shard, elsewhere=[] if is_here else [owner])
     return msgspec.json.encode(msgspec.structs.replace(ANSWER, answers=[answer]))
 
 
@@ -422,3 +431,57 @@ def test_replica_that_is_no_pod_is_named(run, shop, monkeypatch):
 
     assert done.exit_code == 0
     assert "  replica          laptop, slot 3 of 64" in done.stdout
+
+
+def test_replica_with_an_unknown_owner_is_one_of_the_others(run, shop, monkeypatch):
+    """With shard_by="uid" only the replica that has the object knows it."""
+    pods = ["first", "second", "third"]
+
+    async def debug_page(cluster, deployment, target, *, timeout, pod_name="", tell):
+        pod = pod_name or "first"
+        tell(pod)
+        if pod == "third":
+            return Page(200, owned_by("third", is_here=True))
+        answer = msgspec.structs.replace(ANSWER.answers[0], elsewhere=[each for each in pods if each != pod])
+        return Page(200, msgspec.json.encode(msgspec.structs.replace(ANSWER, answers=[answer])))
+
+    monkeypatch.setattr(debugging, "debug_page", debug_page)
+    shop.write()
+
+    done = run("why", "Web", "ns/a")
+
+    assert done.stderr == "".join(f"operator: Pod {pod}\n" for pod in pods)
+    assert "  replica          third (this one), slot 3 of 64" in done.stdout
+
+
+@pytest.fixture
+def operators() -> Iterator[list[Operator]]:
+    """Three replicas: one that does not have the object, the one that has it, and one that never saw it."""
+    with contextlib.ExitStack() as stack:
+        found = [stack.enter_context(answering()) for _ in range(3)]
+        found[0].body = owned_by("second", is_here=False)
+        found[1].body = owned_by("second", is_here=True)
+        found[2].status, found[2].body = 404, b'{"error": "never seen"}'
+        yield found
+
+
+@pytest.mark.parametrize("order", [(0, 1, 2), (2, 1, 0), (1, 0, 2), (2, 0, 1)])
+def test_replica_that_has_the_object_is_found_among_addresses(operators, order):
+    code, out, err = why("Web", "ns/a", address=[operators[each].address for each in order])
+
+    assert (code, err) == (0, "")
+    assert "  replica          second (this one), slot 3 of 64" in out
+
+
+def test_first_response_is_printed_if_no_address_has_the_object(operators):
+    code, out, _ = why("Web", "ns/a", address=[operators[2].address, operators[0].address])
+
+    assert code == 0
+    assert "  replica          second, slot 3 of 64" in out
+
+
+def test_first_error_is_printed_if_no_address_responds(operators):
+    code, out, err = why("Web", "ns/a", address=[operators[2].address, f"127.0.0.1:{free_port()}"])
+
+    assert (code, out) == (1, "")
+    assert err == "error: never seen\n"

@@ -344,11 +344,14 @@ async def test_what_a_read_would_wait_for_is_put_in_words(gate, view):
 
     assert pending() == ""
     ticket = gate.open(THING, "ns", "a")
-    assert pending() == "a write is in flight"
+    assert pending() == "a write has no response yet"
     ticket.stored(meta(20))
     assert pending() == "the cache does not show version 20 yet"
     gate.open(THING, "ns", "a").lost()
-    assert pending() == "the outcome of a write is unknown; the next read compares with the server"
+    assert (
+        pending()
+        == "the result of a write, here or in another process, is not known; the next read compares with the server"
+    )
     view.answers = [Listing("30", {("ns", "a"): "30"})]
     reading = await started(gate.wait_until_visible(THING, view, "ns", "a"))
     assert pending() == "the cache does not show what a list returned yet"

@@ -116,7 +116,9 @@ def changed(name="a"):
 class Setting:
     """One controller of ConfigMaps, what it knows, and who explains it."""
 
-    def __init__(self, reconcile, *, clusters=None, kind="ConfigMap", name="configmap", started=True, shard=None):
+    def __init__(
+        self, reconcile, *, clusters=None, kind="ConfigMap", name="configmap", started=True, shard=None, ring=None
+    ):
         self.journal = Journal()
         self.feed = Feed()
         self.controller = Controller(
@@ -137,6 +139,7 @@ class Setting:
             lambda: [self.controller],
             lambda: self.clusters,
             loops=lambda: self.loops,
+            ring=lambda: ring,
             clock=lambda: 100.0,
         )
 

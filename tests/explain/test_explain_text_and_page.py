@@ -155,14 +155,18 @@ def test_lines_say_what_a_watched_object_led_to():
 def test_lines_say_what_stands_in_the_way():
     told = lines(
         why(
-            answer(unsynced=["source.Kind(Web)"], unseen="version 8 was written", loops=[loop(), loop(why="reverted")]),
+            answer(
+                unsynced=["source.Kind(Web)"],
+                unseen="the cache does not show version 8 yet",
+                loops=[loop(), loop(why="reverted")],
+            ),
             watches=[watch(trouble="forbidden"), watch("Fine", synced=True)],
         )
     )
 
     assert told[2:6] == [
         "  waiting for sync source.Kind(Web); no reconcile starts before",
-        "  pending write    version 8 was written, and the cache does not show it yet",
+        "  pending write    the cache does not show version 8 yet",
         "  loop             3 writes in a row to Web ns/a are reverted by kubectl, Web: spec.a, Web",
         "  loop             3 writes in a row to Web ns/a undo the write before: spec.a, Web",
     ]

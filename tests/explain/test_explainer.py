@@ -21,7 +21,7 @@ from ctrlruntime.explain.calls import call_observer, left_out_observer
 from ctrlruntime.explain.explainer import QuestionError
 from ctrlruntime.explain.loops import WriteLoops
 from ctrlruntime.journal import Journal
-from ctrlruntime.ownership.state import SlotOwner
+from ctrlruntime.ownership.state import ReplicaState, RingState, SlotOwner
 from ctrlruntime.reconcile import Request, Result
 from ctrlruntime.rest.fence import Actor, acting
 from ctrlruntime.selector import equals
@@ -278,12 +278,15 @@ async def test_a_write_the_cache_has_not_shown_is_named():
     cluster.gate.watch_views(lambda kind: [view] if kind == ("", "ConfigMap") else [])
     ticket = cluster.gate.open(GroupVersionKind("", "v1", "ConfigMap"), "ns", "a")
 
-    assert answer(setting).unseen == "a write is in flight"
+    assert answer(setting).unseen == "a write has no response yet"
     ticket.stored(Metadata(name="a", namespace="ns", uid="u", resource_version="8"))
     assert answer(setting).unseen == "the cache does not show version 8 yet"
     lost = cluster.gate.open(GroupVersionKind("", "v1", "ConfigMap"), "ns", "a")
     lost.lost()
-    assert answer(setting).unseen == "the outcome of a write is unknown; the next read compares with the server"
+    assert (
+        answer(setting).unseen
+        == "the result of a write, here or in another process, is not known; the next read compares with the server"
+    )
     view.seen = 9
     cluster.gate.open(GroupVersionKind("", "v1", "ConfigMap"), "ns", "a").stored(
         Metadata(name="a", namespace="ns", uid="u", resource_version="9")
@@ -371,11 +374,28 @@ async def test_an_object_of_another_replica_is_not_cached_here_and_has_the_name_
     (found,) = setting.explainer.why("ConfigMap", "ns", "elsewhere").answers
 
     assert (found.shard.owner, found.cached_version, found.next) == ("pod-2", None, "in the replica that has its slot")
+    assert found.elsewhere == ["pod-2"]
     lines = "\n".join(text.lines(setting.explainer.why("ConfigMap", "ns", "elsewhere")))
     assert "ConfigMap ns/elsewhere  (controller configmap, not started; not cached in this replica)" in lines
     assert "pod-2, slot 3 of 64" in lines
     with pytest.raises(QuestionError, match="never seen"):
         setting.explainer.why("Pod", "ns", "elsewhere")  # a kind that is only watched
+
+
+RING = RingState(
+    slots=64,
+    layout="64-a",
+    epoch=1,
+    unowned=0,
+    replicas=[
+        ReplicaState(
+            member=f"lease-{number}", pod=f"pod-{number}", is_here=number == 1, state=state, slots=16, coming=0, leads=False, weight=1,
+            layout="64-a", seconds=0.0,
+        )
+        for number, state in enumerate(("serving", "serving", "leaving", "expired"), 1)
+    ],
+    trouble="",
+)  # fmt: skip
 
 
 class UnknownShard(Elsewhere):
@@ -386,12 +406,15 @@ class UnknownShard(Elsewhere):
 
 
 async def test_an_object_without_a_known_uid_may_belong_to_another_replica():
-    setting = Setting(nothing, shard=UnknownShard())
+    setting = Setting(nothing, shard=UnknownShard(), ring=RING)
 
     (found,) = setting.explainer.why("ConfigMap", "ns", "elsewhere").answers
 
-    assert (found.shard, found.cached_version) == (None, None)
+    assert (found.shard, found.cached_version, found.elsewhere) == (None, None, ["pod-2", "pod-3"])
     assert found.next.startswith("in the replica that has the object, if it exists")
+    lines = "\n".join(text.lines(setting.explainer.why("ConfigMap", "ns", "elsewhere")))
+    assert "not cached in this replica" in lines
+    assert "not known here, perhaps pod-2 or pod-3" in lines
 
 
 async def test_an_object_that_was_never_seen_since_its_watch_does_not_work_says_so():
