@@ -112,9 +112,10 @@ class Cluster:
         self.gate.distrust(self.cache.contents())
 
     def check_writes(self, check: Callable[[GroupVersionKind, str, str], None], /) -> None:
-        """Call `check` before each write of one object, except dry runs.
+        """Call `check` before each write, except dry runs.
 
-        It gets kind, namespace and name. An error that it raises is the result of the write. A manager with sharding uses it.
+        It gets kind, namespace and name; the name is empty for all objects of the namespace. An error that it raises is the
+        result of the write. A manager with sharding uses it.
         """
         self._api.check_write = check
 

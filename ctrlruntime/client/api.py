@@ -297,6 +297,8 @@ class APIClient:
         if fields is not None:
             params.append(("fieldSelector", fields_text(fields)))
         space = (namespace or "") if resource.namespaced else ""
+        if self.check_write is not None and not dry_run:
+            self.check_write(codec.gvk, space, "")
         ended = self._observers.record("deletecollection", resource.group, resource.plural, "", space, "")
         ticket = None if dry_run else self._gate.open_all(codec.gvk, space)
         with self._unserved(resource, ended=ended), _Ending(ticket):

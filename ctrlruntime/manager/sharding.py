@@ -44,14 +44,35 @@ _log = log.get_logger("sharding")
 class _Root:
     """The kind that a sharded controller reconciles."""
 
-    __slots__ = ("group", "is_told", "kind", "shard")
+    __slots__ = ("by", "group", "is_told", "kind", "shard")
 
-    def __init__(self, group: str, kind: str, shard: ControllerShard[Any]) -> None:
+    def __init__(self, group: str, kind: str, by: ShardBy, shard: ControllerShard[Any]) -> None:
         self.group = group
         self.kind = kind
+        self.by = by
         self.shard = shard
         self.is_told = False
         """Whether a write to an object of another replica was logged."""
+
+    def owner(self, request: Request) -> SlotOwner | None:
+        """Return who reconciles an object, or all of a namespace if the name is empty. None: not known, or several replicas."""
+        if not request.name and not (self.by == "namespace" and request.namespace):
+            return None
+        return self.shard.owner(request)
+
+
+def _rejected(what: str, owner: SlotOwner | None) -> ForeignShardError:
+    if owner is None:
+        return ForeignShardError(
+            f"write to {what} rejected: other replicas reconcile some of them, and sharding has strict=True. Delete the own objects one by one"
+        )
+    who = f"the replica {owner.owner}" if owner.owner else "another replica"
+    return ForeignShardError(
+        f"write to {what} rejected: {who} reconciles slot {owner.slot}, and sharding has strict=True. Write only the own object and its "
+        "children, or divide by a key that keeps both objects together",
+        slot=owner.slot,
+        owner=owner.owner,
+    )
 
 
 class Replica:
@@ -125,7 +146,7 @@ class Replica:
             )
         else:
             shard = KeyShard(self.shards, key_of(by, group, kind))
-        self._roots[shard] = _Root(group, kind, shard)
+        self._roots[shard] = _Root(group, kind, by, shard)
         return shard
 
     def rule(self, shard: object, kind: str, owners: Owners | None) -> Rule:
@@ -141,6 +162,7 @@ class Replica:
     def check_write(self, gvk: GroupVersionKind, namespace: str, name: str) -> None:
         """Count a write by a reconcile to an object that another replica reconciles, and log the first one of each controller.
 
+        An empty name stands for all objects of the namespace, or of the cluster.
         Code outside the reconciles of sharded controllers may write any object.
 
         Raises: ForeignShardError with `Sharding(strict=True)`.
@@ -152,29 +174,24 @@ class Replica:
         request = Request(namespace, name)
         if root is None or (root.group, root.kind) != (gvk.group, gvk.kind) or request == actor.request:
             return
-        owner = root.shard.owner(request)
-        if (
-            owner is None or owner.is_here or actor.grant.deadline() is None
-        ):  # the fence rejects a write without a valid grant
+        owner = root.owner(request)
+        if owner is None and name:  # divided by uid, and not in the cache
             return
+        if (owner is not None and owner.is_here) or actor.grant.deadline() is None:
+            return  # without a valid grant, the fence rejects the write
         self._foreign_writes += 1
-        who = f"the replica {owner.owner}" if owner.owner else "another replica"
+        what = f"{gvk.kind} {request}" if name else f"all {gvk.kind} objects of {namespace or 'the cluster'}"
         if self.options.strict:
-            raise ForeignShardError(
-                f"write to {gvk.kind} {request} rejected: {who} reconciles it (slot {owner.slot}), and sharding has strict=True. Write only "
-                "the own object and its children, or divide by a key that keeps both objects together",
-                slot=owner.slot,
-                owner=owner.owner,
-            )
+            raise _rejected(what, owner)
         if not root.is_told:
             root.is_told = True
             _log.warning(
                 "a reconcile writes an object of another replica",
                 controller=actor.controller,
                 kind=gvk.kind,
-                object=str(request),
-                owner=owner.owner,
-                slot=owner.slot,
+                object=str(request) if name else f"{namespace}/*",
+                owner=owner.owner if owner else "",
+                slot=owner.slot if owner else "",
                 hint="two replicas can write it at the same time. Sharding(strict=True) rejects such writes",
             )
 

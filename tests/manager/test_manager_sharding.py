@@ -332,6 +332,29 @@ async def test_strict_sharding_rejects_a_write_to_an_object_of_another_replica(c
     await mgr.cluster.close()
 
 
+@pytest.mark.parametrize(
+    ("by", "why"),
+    [
+        ("name", "other replicas reconcile some of them"),
+        ("uid", "other replicas reconcile some of them"),
+        ("namespace", "another replica reconciles slot"),
+    ],
+)
+async def test_strict_sharding_rejects_the_deletion_of_all_objects(config, sharding, direct, namespace, by, why):
+    mgr = ctrl.new_manager(config, sharding=replace(sharding, strict=True))
+    shard = mgr.new_shard("config", by, core.ConfigMap)
+    await direct.create(config_map(namespace, "theirs"))
+
+    with (
+        in_a_reconcile(shard),
+        pytest.raises(ForeignShardError, match=f"write to all ConfigMap objects of {namespace} rejected: {why}"),
+    ):
+        await mgr.cluster.client.delete_all_of(core.ConfigMap, namespace=namespace)
+
+    assert await direct.get(core.ConfigMap, ctrl.NamespacedName(namespace, "theirs"))
+    await mgr.cluster.close()
+
+
 @pytest.mark.usefixtures("sets_up_log")
 @pytest.mark.parametrize("has_flags", [True, False])
 async def test_without_sharding_a_sharded_controller_of_several_replicas_does_not_start(config, has_flags):
