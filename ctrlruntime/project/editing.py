@@ -12,9 +12,9 @@ from ctrlruntime.project.config import refresh
 from ctrlruntime.project.generated import Change, Refresh
 from ctrlruntime.project.settings import (
     PYPROJECT,
-    REPLICAS,
     Settings,
     check_replicas,
+    contradiction,
     read_settings,
     write_settings,
 )
@@ -53,13 +53,8 @@ def _refuse_moves(present: Settings, wanted: Settings) -> None:
 
 
 def _refuse_contradictions(wanted: Settings) -> None:
-    if wanted.features.prometheus and not wanted.features.metrics:
-        raise ConfigError("prometheus requires metrics, which are off. Add --metrics, or --no-prometheus")
     check_replicas(wanted.replicas, "--replicas")
-    if wanted.replicas != REPLICAS and not wanted.sharding:
-        raise ConfigError(
-            "replicas requires sharding, because without it one replica works and the others wait. Add --sharding, or set replicas in "
-            "config/manager/manager.yaml"
-        )
+    if found := contradiction(wanted):
+        raise ConfigError(f"{found.text}. {found.by_flag}")
     if not wanted.image or any(letter.isspace() for letter in wanted.image) or wanted.image.startswith((":", "@")):
         raise ConfigError(f"the image {wanted.image!r} is not valid. Use REGISTRY/NAME:TAG")

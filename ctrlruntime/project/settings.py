@@ -29,6 +29,7 @@ __all__ = [
     "Resource",
     "Settings",
     "check_replicas",
+    "contradiction",
     "find_project",
     "has_table",
     "in_go",
@@ -258,12 +259,40 @@ def read_settings(folder: Path) -> Settings:
     except ConfigError as error:
         raise ConfigError(f"{where}: {error}") from error
     check_replicas(settings.replicas, f"{where} replicas")
+    if found := contradiction(settings):
+        raise ConfigError(f"{where}: {found.text}. {found.by_key}")
     source = PurePath(settings.source_dir)
     if not settings.source_dir or source.is_absolute() or not settings.source_dir.isprintable():
         raise ConfigError(
             f"{where} source-dir must be a folder relative to the project's, like src, not {settings.source_dir!r}"
         )
     return replace(settings, image=settings.image or f"{settings.project_name}:latest")
+
+
+@dataclass(frozen=True, slots=True)
+class Contradiction:
+    """Two settings that exclude each other, and what to do about it: in pyproject.toml, or with other flags."""
+
+    text: str
+    by_key: str
+    by_flag: str
+
+
+def contradiction(settings: Settings) -> Contradiction | None:
+    """Return the first pair of settings that exclude each other."""
+    if settings.features.prometheus and not settings.features.metrics:
+        return Contradiction(
+            "prometheus requires metrics, which are off",
+            "Set metrics = true, or prometheus = false",
+            "Add --metrics, or --no-prometheus",
+        )
+    if settings.replicas != REPLICAS and not settings.sharding:
+        return Contradiction(
+            "replicas requires sharding, because without it one replica works and the others wait",
+            "Set sharding = true, or remove replicas here and set it in config/manager/manager.yaml",
+            "Add --sharding, or set replicas in config/manager/manager.yaml",
+        )
+    return None
 
 
 def check_replicas(replicas: int, what: str) -> None:
