@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from operators.history import Version
 from operators.shard_audit import Findings, Kill, audit
+from operators.shard_audit import story as told
 from operators.sharding_soak import SCALED, soak
 
 from ctrlruntime.api.metadata import NamespacedName
@@ -150,7 +151,13 @@ def test_a_kill_takes_until_another_process_has_served_all_its_objects():
     killed = float(len(story.versions)) - 0.5
     story.member("a", expired=True).ring("b").served("1", "b", 0, 0)
 
-    assert story.found(Kill("a", killed)).take_overs == [3.5]
+    (wait,) = story.found(Kill("a", killed)).take_overs
+    assert wait.seconds == 3.5
+    assert [line.strip() for line in told(story.versions, wait)[-3:]] == [
+        "1.50 s  owned by b",
+        "2.50 s  MODIFIED r-child: b 1",
+        "3.50 s  MODIFIED r: b 1 1",
+    ]
     assert story.found(Kill("b", killed)).take_overs == []
 
 

@@ -68,8 +68,8 @@ class Findings:
     pending: list[str] = field(default_factory=list)
     """Roots that are not served at the end."""
 
-    take_overs: list[float] = field(default_factory=list)
-    """Of each kill: the seconds until another process had served each root of the one that was killed."""
+    take_overs: list[Wait] = field(default_factory=list)
+    """Of each kill: the last root of the killed process that another process served."""
 
     owners: tuple[str, ...] = ()
     """The Pods at the end, by slot; the last one leads."""
@@ -230,14 +230,39 @@ class Audit:
             if root in missing and pod != kill.pod:
                 missing.discard(root)
                 if not missing:
-                    self._found.take_overs.append(now - kill.at)
+                    self._found.take_overs.append(Wait(root, kill.at, now, is_move=True))
                     self._taken.remove(entry)
+
+    def owner_of(self, root: str) -> str:
+        """Return the Pod that owns the slot of a root."""
+        return self._owner(self._slot(root)) if self._owners else ""
 
     def findings(self) -> Findings:
         """Return what was found so far."""
         self._found.pending = [name for name, root in self._roots.items() if root.since is not None]
         self._found.owners = tuple(self._pods.get(owner, "") for owner in self._owners)
         return self._found
+
+
+def story(versions: Iterable[Version], wait: Wait) -> list[str]:
+    """Return what the server stored of a root and its child, and the owners of its slot, from five seconds before a wait until its end."""
+    watched, owner, lines = Audit(), "", list[str]()
+    for version in versions:
+        watched.take(version)
+        at = version.seen_at - wait.since
+        if version.kind == "Lease":
+            now = watched.owner_of(wait.root)
+            text = f"owned by {now or 'no process'}" if now != owner else ""
+            owner = now
+        else:
+            metadata = version.object["metadata"]
+            name = _text_of(NamespacedName(metadata["namespace"], metadata["name"].removesuffix(CHILD)))
+            annotations = metadata.get("annotations") or {}
+            values = (annotations.get(each, "") for each in (WRITER, SEEN, VALUE))
+            text = f"{version.type} {metadata['name']}: {' '.join(values)}" if name == wait.root else ""
+        if text and -5 <= at <= wait.seconds:
+            lines.append(f"{at:8.2f} s  {text}")
+    return lines
 
 
 def audit(versions: Iterable[Version], kills: Sequence[Kill] = ()) -> Findings:

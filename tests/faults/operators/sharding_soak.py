@@ -19,7 +19,7 @@ from pathlib import Path
 
 from operators.history import History
 from operators.process import Operators, Process
-from operators.shard_audit import Audit, Findings, Kill, audit, slim
+from operators.shard_audit import Audit, Findings, Kill, audit, slim, story
 from operators.sharer import ID, LEADER, ROOT, STUBBORN, VALUE
 from operators.soak import short_turns
 from servers import LONGEST_WAIT
@@ -70,6 +70,9 @@ class Report:
     changes: int = 0
     faults: Counter[str] = field(default_factory=Counter)
     findings: Findings = field(default_factory=Findings)
+    slowest: list[str] = field(default_factory=list)
+    """What the server stored during the slowest take-over after a kill, of the root that was served last."""
+
     exit_codes: Counter[int] = field(default_factory=Counter)
     """Of planned ends."""
 
@@ -92,7 +95,8 @@ class Report:
             f"{self.seconds:.0f} s, {self.changes} changes, {found.writes} writes, {found.moves} moves of a slot",
             f"{self.faults.total()} faults: {', '.join(f'{name} {n}' for name, n in sorted(self.faults.items()))}",
             f"writes by another process than the owner: {len(found.violations)}; objects missed: {len(found.pending)}",
-            f"take-over after a kill, all objects: {_spread(found.take_overs)}",
+            f"take-over after a kill, all objects: {_spread([wait.seconds for wait in found.take_overs])}",
+            *(f"  the slowest: {line}" for line in self.slowest),
             f"an object that moved waited: {_spread(moved)}",
             f"an object that changed waited, faults included: {_spread(changed)}",
             f"exit codes of planned ends: {dict(self.exit_codes)}",
@@ -377,6 +381,9 @@ class Soak:
             self._listen(replica)
         self.report.findings = audit(history.versions, self.kills)
         self.report.findings.pending = missed
+        if take_overs := self.report.findings.take_overs:
+            slowest = max(take_overs, key=lambda wait: wait.seconds)
+            self.report.slowest = story(sorted(history.versions, key=lambda each: each.resource_version), slowest)
 
     def _is_served(self) -> bool:
         return not self._now().pending
