@@ -28,6 +28,7 @@ from ctrlruntime.client.unchanged import DECIDING_GROUPS, UnchangedWrites
 from ctrlruntime.metrics import Metrics
 from ctrlruntime.recorder import EventRecorder
 from ctrlruntime.rest.config import Config
+from ctrlruntime.rest.contact import Contact
 from ctrlruntime.rest.fence import Fence
 from ctrlruntime.rest.mapper import APIResource, RESTMapper
 from ctrlruntime.rest.transport import Transport
@@ -65,7 +66,10 @@ class Cluster:
         self.fence = fence or Fence(refused=metrics.fence.refused)
         """Rejects writes that need leadership. The manager enables it if it elects a leader."""
 
-        self.transport = Transport(config, fence=self.fence, counter=metrics.rest)
+        self.contact = Contact(metrics.rest)
+        """Whether the API server responds."""
+
+        self.transport = Transport(config, fence=self.fence, counter=self.contact)
         # Events and reviews must go on while writes that belong to the leader are refused.
         self._unfenced = self.transport.sibling(is_limited=False)
         self.mapper = RESTMapper(self.transport.fetch)

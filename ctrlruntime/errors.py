@@ -15,6 +15,7 @@ CtrlError
 ├── GenerateError               a class that cannot become a manifest
 ├── CacheError: CacheNotStartedError  CacheSyncTimeoutError  NotCachedError (ObjectNotCachedError  NamespaceNotCachedError: also NotFound)
 ├── LeaderElectionLostError  FencedError
+├── ClusterNotReadyError  ClusterGoneError  WrongClusterError
 ├── AlreadyOwnedError  TerminalError  RequeueAfter
 ```
 
@@ -40,6 +41,8 @@ __all__ = [
     "CacheError",
     "CacheNotStartedError",
     "CacheSyncTimeoutError",
+    "ClusterGoneError",
+    "ClusterNotReadyError",
     "ConfigError",
     "Conflict",
     "CtrlError",
@@ -78,6 +81,7 @@ __all__ = [
     "Unauthorized",
     "UnknownReason",
     "UnsupportedMediaType",
+    "WrongClusterError",
 ]
 
 
@@ -522,6 +526,21 @@ class ForeignShardError(NotCachedError):
         super().__init__(message)
         self.slot = slot
         self.owner = owner
+
+
+class WrongClusterError(CtrlError, ValueError):
+    """The key or the object belongs to another cluster than the client."""
+
+
+class ClusterNotReadyError(CtrlError):
+    """The cluster of a fleet has not responded yet, so its kinds are not in the cache.
+
+    `mgr.fleet.status(name)` has the reason. The fleet tries again until the cluster responds, or is removed.
+    """
+
+
+class ClusterGoneError(CtrlError):
+    """The fleet has no cluster with this name, or it was removed."""
 
 
 for _local in (ObjectNotCachedError, NamespaceNotCachedError):

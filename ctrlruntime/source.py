@@ -144,6 +144,7 @@ class Kind(Generic[T, R]):
         self.kind = kind
         self.name = f"kind {kind.__name__}"
         self.reason: Final = reason
+        self.cluster: Final = cluster
         self._subscriber = name or kind.__name__
         self._informers = informers
         self._share = share

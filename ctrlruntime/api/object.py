@@ -51,7 +51,7 @@ class Object(Model, always_sent=("api_version", "kind")):
     and `storage`, `served`, `skip`, `deprecated` if the version differs.
     """
 
-    __slots__ = ("_from_server",)
+    __slots__ = ("_from_server",)  # True, or the name of the cluster if it is not that of the manager
 
     if TYPE_CHECKING:
         __keywords__: ClassVar[Mapping[str, Any]]
@@ -195,8 +195,8 @@ class Object(Model, always_sent=("api_version", "kind")):
     @override
     def deep_copy(self) -> Self:
         fresh = super().deep_copy()
-        if getattr(self, "_from_server", False):
-            object.__setattr__(fresh, "_from_server", True)
+        if origin := getattr(self, "_from_server", False):
+            object.__setattr__(fresh, "_from_server", origin)
         return fresh
 
     @override

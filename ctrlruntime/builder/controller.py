@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Generic, Protocol, Self, TypeVar, cast, overload
+from typing import Any, Generic, Literal, Protocol, Self, TypeAlias, TypeVar, cast, get_args, overload
 
 from typing_extensions import TypeVar as TypeVarWithDefault
 from typing_extensions import Unpack
@@ -20,6 +20,7 @@ from ctrlruntime.controller.options import ControllerDefaults, ControllerOptions
 from ctrlruntime.controller.sharding import Shard
 from ctrlruntime.errors import ConfigError
 from ctrlruntime.event import DeleteEvent, Event
+from ctrlruntime.fleet.clusters import Template
 from ctrlruntime.handler import (
     Enqueue,
     EnqueueRequestForObject,
@@ -40,6 +41,9 @@ from ctrlruntime.tracing import Tracing
 
 T = TypeVar("T", bound=Object)
 R = TypeVarWithDefault("R", default=Request)
+
+On: TypeAlias = Literal["hub", "fleet", "all"]
+"""Where a kind is watched: in the manager's own cluster, in all other clusters, or in both."""
 
 
 class Mapper(Protocol):
@@ -79,6 +83,14 @@ class Manager(Protocol):
         """Return the share of a sharded controller of a kind, or None if this process reconciles everything."""
         ...
 
+    def new_fleet_share(self, *, needs_leadership: bool) -> Shard[Any]:
+        """Return the share of a controller that watches kinds in the clusters of the fleet."""
+        ...
+
+    def watch_fleet(self, controller: Controller[Any], share: Shard[Any], watches: Sequence[Template], /) -> None:
+        """Watch kinds for a controller with a share of `new_fleet_share` in each cluster of the fleet, now and later."""
+        ...
+
     def hold_part(self, kind: type[Any], shard: Shard[Any], owners: Owners | None, /) -> None:
         """Cache only the objects of a share for its controller: roots (owners None), or children by their owners."""
         ...
@@ -97,6 +109,15 @@ class _Watched(Generic[R]):
     handler: EventHandler[R, Any]
     predicates: tuple[Predicate[Any], ...]
     reason: Reason = "watches"
+    on: On = "hub"
+
+
+@dataclass(frozen=True, slots=True)
+class _Owned:
+    kind: type[Object]
+    match_every_owner: bool
+    predicates: tuple[Predicate[Any], ...]
+    on: On | None
 
 
 @overload
@@ -132,7 +153,7 @@ class Builder(Generic[R]):
         self._manager = manager
         self._request = request
         self._for: _Watched[R] | None = None
-        self._owned: list[tuple[type[Object], bool, tuple[Predicate[Any], ...]]] = []
+        self._owned: list[_Owned] = []
         self._watched: list[_Watched[R]] = []
         self._sources: list[Source[R]] = []
         self._filters: list[Predicate[Any]] = []
@@ -140,8 +161,17 @@ class Builder(Generic[R]):
         self._name = ""
         self._is_built = False
 
-    def for_(self, kind: type[T], *, predicates: Sequence[PredicateLike[T]] = (), only_metadata: bool = False) -> Self:
+    def for_(
+        self,
+        kind: type[T],
+        *,
+        predicates: Sequence[PredicateLike[T]] = (),
+        only_metadata: bool = False,
+        on: On = "hub",
+    ) -> Self:
         """Reconcile objects of `kind`: each event enqueues its object.
+
+        on: "hub": in the manager's own cluster; "fleet": in all other clusters; "all": in both. `request.cluster` says which one.
 
         Raises: ConfigError for a second call.
         """
@@ -151,7 +181,9 @@ class Builder(Generic[R]):
                 f"for_({_name(kind)}): a controller has one root kind, and this one has {_name(self._for.kind)}. "
                 "Use watches() for other kinds, or build a second controller"
             )
-        self._for = _Watched(_watched_kind(kind, "for_", only_metadata), _for_object(), _predicates(predicates), "for")
+        self._for = _Watched(
+            _watched_kind(kind, "for_", only_metadata), _for_object(), _predicates(predicates), "for", _on(on)
+        )
         return self
 
     def owns(
@@ -161,14 +193,15 @@ class Builder(Generic[R]):
         predicates: Sequence[PredicateLike[T]] = (),
         match_every_owner: bool = False,
         only_metadata: bool = False,
+        on: On | None = None,
     ) -> Self:
         """Watch dependents of `kind`: an event enqueues the controller owner of the kind in `for_`.
 
-        match_every_owner: also enqueue owners that are not the controller.
+        match_every_owner: also enqueue owners that are not the controller. on: see `for_`; None, the default, is that of `for_`.
         """
         self._refuse_other_requests("owns")
         watched = _watched_kind(kind, "owns", only_metadata)
-        self._owned.append((watched, match_every_owner, _predicates(predicates)))
+        self._owned.append(_Owned(watched, match_every_owner, _predicates(predicates), None if on is None else _on(on)))
         return self
 
     def watches(
@@ -178,12 +211,14 @@ class Builder(Generic[R]):
         *,
         predicates: Sequence[PredicateLike[T]] = (),
         only_metadata: bool = False,
+        on: On = "hub",
     ) -> Self:
         """Watch `kind`.
 
-        `handler` returns the requests for each event (see `ctrlruntime.handler`).
+        `handler` returns the requests for each event (see `ctrlruntime.handler`). on: see `for_`. The requests may be of any cluster.
         """
-        self._watched.append(_Watched(_watched_kind(kind, "watches", only_metadata), handler, _predicates(predicates)))
+        watched = _watched_kind(kind, "watches", only_metadata)
+        self._watched.append(_Watched(watched, handler, _predicates(predicates), on=_on(on)))
         return self
 
     def watches_metadata(
@@ -192,9 +227,11 @@ class Builder(Generic[R]):
         handler: EventHandler[R, PartialObjectMetadata],
         *,
         predicates: Sequence[PredicateLike[PartialObjectMetadata]] = (),
+        on: On = "hub",
     ) -> Self:
-        """Watch only the metadata of `kind`; cache and handler have only metadata."""
-        self._watched.append(_Watched(_watched_kind(kind, "watches_metadata", True), handler, _predicates(predicates)))
+        """Watch only the metadata of `kind`; cache and handler have only metadata. on: see `for_`."""
+        watched = _watched_kind(kind, "watches_metadata", True)
+        self._watched.append(_Watched(watched, handler, _predicates(predicates), on=_on(on)))
         return self
 
     def watches_raw_source(self, source: Source[R]) -> Self:
@@ -251,7 +288,9 @@ class Builder(Generic[R]):
         name = self._checked_name()
         group, kind = ("", "") if self._for is None else _group_and_kind(self._for.kind)
         options = self._all_options(group, kind)
-        shard = self._shard(name, options)
+        is_fleet = any(each.on != "hub" for each in (self._for, *self._watched) if each is not None)
+        shard = None if is_fleet else self._shard(name, options)
+        share = self._fleet_share(name, options) if is_fleet else shard
         controller: Controller[R] = Controller(
             name,
             reconciler,
@@ -261,12 +300,20 @@ class Builder(Generic[R]):
             tracing=self._manager.tracing,
             group=group,
             kind=kind,
-            shard=shard,
+            shard=share,
         )
-        sources = self._all_sources(name, shard)
+        watched = self._all_watched(shard)
+        sources = self._all_sources(name, shard, [each for each in watched if each.on != "fleet"])
         for source in sources:
             controller.watch(source)
         self._manager.add(controller)
+        if share is not None and is_fleet:
+            templates = [
+                Template(each.kind, each.handler, (*self._filters, *each.predicates), each.reason)
+                for each in watched
+                if each.on != "hub"
+            ]
+            self._manager.watch_fleet(controller, share, templates)
         kinds = [source for source in sources if isinstance(source, Kind)]
         self._manager.declarations.watches += [Watch(name, each.kind, each.reason) for each in kinds]
         self._is_built = True
@@ -281,8 +328,14 @@ class Builder(Generic[R]):
             raise ConfigError("cannot build the controller: without for_() it has no name. Call named()")
         name = self._name or _group_and_kind(cast("_Watched[R]", self._for).kind)[1].lower()
         if self._owned and self._for is None:
-            kinds = ", ".join(_name(kind) for kind, *_ in self._owned)
+            kinds = ", ".join(_name(each.kind) for each in self._owned)
             raise ConfigError(f"controller {name}: owns({kinds}) needs an owner kind. Call for_(), or use watches()")
+        for each in self._owned:
+            if self._for is not None and each.on not in {None, self._for.on}:
+                raise ConfigError(
+                    f"controller {name}: owns({_name(each.kind)}) has on={each.on!r}, and for_() has on={self._for.on!r}. An owner is in the "
+                    "cluster of its child, so leave it out of owns()"
+                )
         if self._for is None and not self._watched and not self._sources:
             raise ConfigError(
                 f"cannot build controller {name}: it watches nothing. Call for_(), watches() or watches_raw_source()"
@@ -302,15 +355,30 @@ class Builder(Generic[R]):
             )
         return self._manager.new_shard(name, options.shard_by, None if self._for is None else self._for.kind)
 
-    def _all_sources(self, name: str, shard: Shard[R] | None) -> list[Source[R]]:
+    def _fleet_share(self, name: str, options: ControllerOptions[R]) -> Shard[R]:
+        if options.sharded:
+            raise ConfigError(
+                f"controller {name}: sharded=True divides objects of the manager's own cluster, and it watches kinds with on='fleet'. "
+                "Remove one of both"
+            )
+        if self._request is not Request:
+            raise ConfigError(
+                f"controller {name}: on='fleet' needs requests of the class Request, and it reconciles {self._request.__name__}"
+            )
+        return self._manager.new_fleet_share(needs_leadership=options.needs_leader_election)
+
+    def _all_watched(self, shard: Shard[R] | None) -> list[_Watched[R]]:
         watched: list[_Watched[R]] = []
         if self._for is not None:
             of_shard = None if shard is None else cast("EventHandler[R, Any]", _EnqueueObjectOfShard(shard))
             watched.append(self._for if of_shard is None else replace(self._for, handler=of_shard))
-            watched.extend(self._children_of(self._for.kind))
+            watched.extend(self._children_of(self._for))
         watched.extend(self._watched)
         for each in watched:
             self._manager.scheme.info_for(each.kind)
+        return watched
+
+    def _all_sources(self, name: str, shard: Shard[R] | None, watched: Sequence[_Watched[R]]) -> list[Source[R]]:
         whole = {gvk_for(each.kind) for each in self._watched}
         divided = [] if shard is None else [each for each in watched if gvk_for(each.kind) not in whole]
         for each in divided:
@@ -330,7 +398,8 @@ class Builder(Generic[R]):
         ]
         return [*kinds, *self._sources]
 
-    def _children_of(self, owner: type[Object]) -> list[_Watched[R]]:
+    def _children_of(self, root: _Watched[R]) -> list[_Watched[R]]:
+        owner = root.kind
         ask_scope: Callable[[], Awaitable[bool]] | None = None
         if issubclass(owner, Unstructured):
             # Its class does not know where such objects live; the server does.
@@ -338,17 +407,18 @@ class Builder(Generic[R]):
             ask_scope = lambda: mapper.is_namespaced(owner_gvk)  # noqa: E731 - it is handed down as it stands
         return [
             _Watched(
-                kind,
+                each.kind,
                 cast(
                     "EventHandler[R, Any]",
                     enqueue_request_for_owner(
-                        owner, is_namespaced=ask_scope, only_controller_owner=not match_every_owner
+                        owner, is_namespaced=ask_scope, only_controller_owner=not each.match_every_owner
                     ),
                 ),
-                predicates,
+                each.predicates,
                 "owns",
+                root.on,
             )
-            for kind, match_every_owner, predicates in self._owned
+            for each in self._owned
         ]
 
     def _refuse_other_requests(self, method: str) -> None:
@@ -370,6 +440,12 @@ def _watched_kind(kind: type[Object], method: str, only_metadata: bool) -> type[
     if only_metadata and not issubclass(kind, PartialObjectMetadata):
         return PartialObjectMetadata.of(kind)
     return kind
+
+
+def _on(on: On) -> On:
+    if on not in get_args(On):
+        raise ConfigError(f"on is {on!r}; give 'hub', 'fleet' or 'all'")
+    return on
 
 
 def _for_object() -> EventHandler[Any, Any]:

@@ -139,7 +139,7 @@ class Cache:
         self.options = options or CacheOptions()
         self._transport = transport
         self._mapper = mapper
-        self._codecs = Codecs(scheme)
+        self._codecs = Codecs(scheme, cluster)
         self._metrics = metrics
         self._cluster = cluster
         self._observer = observer or CacheObserver()

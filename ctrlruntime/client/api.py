@@ -16,7 +16,7 @@ from typing_extensions import TypeVar
 
 from ctrlruntime.api.kind import GroupVersionKind
 from ctrlruntime.api.metadata import Metadata, NamespacedName, ObjectKey, metadata_of
-from ctrlruntime.client.codec import Codec, Codecs, check_key
+from ctrlruntime.client.codec import Codec, Codecs, check_key, check_object
 from ctrlruntime.client.gate import Gate, Ticket
 from ctrlruntime.client.interfaces import (
     Fields,
@@ -85,7 +85,7 @@ class APIClient:
         """Called with kind, namespace and name before a write of one object is sent. An error that it raises is the result."""
 
         self._random_letter = random_letter
-        self._codecs = Codecs(scheme)
+        self._codecs = Codecs(scheme, cluster)
         self.unchanged_writes = UnchangedWrites(self._observers.left_out)
 
     @property
@@ -199,7 +199,7 @@ class APIClient:
     async def create(
         self, obj: T, *, dry_run: bool = False, field_owner: str = "", field_validation: FieldValidation | None = None
     ) -> T:
-        codec = self._codecs.for_object(obj)
+        codec = self._codec_for(obj)
         codec.refuse_metadata_only("created")
         tree = codec.tree(obj)
         metadata = tree.setdefault("metadata", {})
@@ -257,7 +257,7 @@ class APIClient:
         uid: str = "",
         resource_version: str = "",
     ) -> None:
-        codec = self._codecs.for_object(obj)
+        codec = self._codec_for(obj)
         key = codec.key(obj)
         options = delete_options(dry_run, grace_period_seconds, propagation_policy, uid, resource_version)
         await self._send(
@@ -311,6 +311,11 @@ class APIClient:
         if ticket is not None:
             _settle_collection(ticket, response.body)
 
+    def _codec_for(self, obj: T) -> Codec[T]:
+        """Return the codec of an object that is written. Raises: WrongClusterError if it was read from another cluster."""
+        check_object(obj, self._cluster)
+        return self._codecs.for_object(obj)
+
     # --- what subresources and wrappers build on -----------------------------------------------------------------------
 
     async def write(
@@ -327,7 +332,7 @@ class APIClient:
 
         It is sent to its path, or to a subresource.
         """
-        codec = self._codecs.for_object(obj)
+        codec = self._codec_for(obj)
         codec.refuse_metadata_only("updated")
         key = codec.key(obj)
         raw = await self._send(
@@ -337,7 +342,7 @@ class APIClient:
         return codec.answer(obj, raw, keep=dry_run)
 
     async def write_patch(self, obj: T, patch: Patch, subresource: str, params: WriteParams, *, dry_run: bool) -> T:
-        codec = self._codecs.for_object(obj)
+        codec = self._codec_for(obj)
         key = codec.key(obj)
         raw = await self._send(
             "patch", "PATCH", codec.gvk, key.namespace, _named(key), body=patch.data(codec.wire(obj)),
@@ -347,7 +352,7 @@ class APIClient:
         return codec.answer(obj, raw, keep=dry_run)
 
     async def write_apply(self, obj: T, subresource: str, field_owner: str, *, force: bool, dry_run: bool) -> T:
-        codec = self._codecs.for_object(obj)
+        codec = self._codec_for(obj)
         key = codec.key(obj)
         owner = field_owner or default_owner()
         if not owner:
@@ -363,7 +368,7 @@ class APIClient:
         return codec.answer(obj, raw, keep=dry_run)
 
     async def read_subresource(self, obj: object, subresource: str, body: type[T]) -> T:
-        codec = self._codecs.for_object(obj)
+        codec = self._codec_for(obj)
         codec.refuse_metadata_only("asked for a subresource")
         key = codec.key(obj)
         resource, namespace = await self._placed(codec.gvk, key.namespace, key.name)
@@ -380,7 +385,7 @@ class APIClient:
 
         The kind is Scale, Eviction or TokenRequest, for example. It gets the name of `obj`.
         """
-        codec, inner = self._codecs.for_object(obj), self._codecs.for_object(body)
+        codec, inner = self._codec_for(obj), self._codecs.for_object(body)
         key = codec.key(obj)
         resource, namespace = await self._placed(codec.gvk, key.namespace, key.name)
         tree = inner.tree(body)

@@ -22,7 +22,7 @@ from ctrlruntime.api.metadata import NamespacedName, ObjectKey
 from ctrlruntime.api.model import Model
 from ctrlruntime.api.object import Object, PartialObjectMetadata, Unstructured, object_key
 from ctrlruntime.data import open_data
-from ctrlruntime.errors import NotRegisteredError
+from ctrlruntime.errors import NotRegisteredError, WrongClusterError
 from ctrlruntime.reconcile import Request
 from ctrlruntime.rest.content import JSON, METADATA_ITEM
 from ctrlruntime.scheme import Scheme
@@ -103,10 +103,14 @@ _decode_kind = msgspec.json.Decoder(_Kind).decode
 
 
 class Codecs:
-    """The codecs of one scheme, created once for each class."""
+    """The codecs of one scheme, created once for each class.
 
-    def __init__(self, scheme: Scheme) -> None:
+    cluster: the name of the cluster whose objects they decode. Objects of a cluster with a name are marked with it.
+    """
+
+    def __init__(self, scheme: Scheme, cluster: str = "") -> None:
         self._scheme = scheme
+        self._cluster = cluster
         self._by_class: dict[type[Any], Codec[Any]] = {}
 
     def of(self, kind: type[T]) -> Codec[T]:
@@ -141,6 +145,8 @@ class Codecs:
         if issubclass(cls, Object):
             gvk = self._scheme.gvk_for(described_by)
             decode = cast("Callable[[bytes], Any]", cls.from_json)
+            if self._cluster:
+                decode = functools.partial(_decode_marked, cls, self._cluster)
             return Codec(gvk, issubclass(cls, PartialObjectMetadata), decode)
         if is_kubernetes_asyncio(cls):
             return Codec(_v1_gvk(cls), metadata_only=False, decode=functools.partial(_decode_v1, cls))
@@ -160,13 +166,13 @@ def refuse_text_key(kind: type[Any], key: object) -> None:
 def check_key(kind: type[Any], key: ObjectKey, cluster: str) -> None:
     """Reject a key of another cluster than `cluster` ("" is the manager's own).
 
-    A key without a cluster (`NamespacedName`) is valid for every client. Raises: TypeError for a string, ValueError for a key of another
-    cluster.
+    A key without a cluster (`NamespacedName`) is valid for every client. Raises: TypeError for a string, WrongClusterError for a key of
+    another cluster.
     """
     refuse_text_key(kind, key)
     other = getattr(key, "cluster", cluster)
     if other != cluster:
-        raise ValueError(
+        raise WrongClusterError(
             f"cannot read {kind.__name__} {key.namespace}/{key.name}: the key belongs to {_cluster_text(other)}, the client to "
             f"{_cluster_text(cluster)}. Use the client of that cluster, or pass "
             f"ctrl.NamespacedName({key.namespace!r}, {key.name!r}) to read the object of that name here"
@@ -177,6 +183,26 @@ def rebound_key(key: ObjectKey, namespace: str) -> ObjectKey:
     """Return `key` in another namespace, with the same cluster."""
     cluster: str | None = getattr(key, "cluster", None)
     return NamespacedName(namespace, key.name) if cluster is None else Request(namespace, key.name, cluster)
+
+
+def check_object(obj: object, cluster: str) -> None:
+    """Reject an object that was read from another cluster than `cluster` ("" is the manager's own).
+
+    Raises: WrongClusterError.
+    """
+    origin = getattr(obj, "_from_server", False)
+    if not origin or not isinstance(obj, Object) or origin == (cluster or True) or not obj.metadata.uid:
+        return
+    raise WrongClusterError(
+        f"cannot write {obj.kind} {object_key(obj)}: it was read from {_cluster_text('' if origin is True else origin)}, and the client is "
+        f"that of {_cluster_text(cluster)}. Use the client of that cluster, or copy what you need into a new {type(obj).__name__}"
+    )
+
+
+def _decode_marked(cls: type[Object], cluster: str, raw: bytes) -> Object:
+    decoded = cls.from_json(raw)
+    object.__setattr__(decoded, "_from_server", cluster)
+    return decoded
 
 
 def _cluster_text(name: str) -> str:

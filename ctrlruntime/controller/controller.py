@@ -221,12 +221,12 @@ class Controller(Generic[R]):
 
     @property
     def needs_leader_election(self) -> bool:
-        return self._shard is None and self.options.needs_leader_election
+        return self.shard is None and self.options.needs_leader_election
 
     @property
     def shard(self) -> Shard[R] | None:
         """The share of the requests that this process reconciles, or None for all."""
-        return self._shard
+        return self._shard if self._shard is not None and self._shard.is_divided else None
 
     @property
     def queue(self) -> PriorityQueue[R]:
@@ -265,6 +265,11 @@ class Controller(Generic[R]):
             )
             for run in self._running.values()
         )
+
+    @property
+    def is_stopping(self) -> bool:
+        """Whether it was stopped. It takes no more watches."""
+        return self._stop_requested.is_set()
 
     @property
     def is_started(self) -> bool:

@@ -17,6 +17,11 @@ R_contra = TypeVar("R_contra", default=Request, contravariant=True)
 class Shard(Protocol[R_contra]):
     """The share of one controller in this process."""
 
+    @property
+    def is_divided(self) -> bool:
+        """Whether other replicas reconcile the rest. False: all of it is reconciled here."""
+        ...
+
     def slot(self, request: R_contra, /) -> int | None:
         """Return the part of all requests that this one belongs to. None: it is not known here, so another replica may have it."""
         ...

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Coroutine
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Coroutine, Sequence
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import anyio
@@ -32,6 +32,7 @@ from ctrlruntime.controller.options import ControllerDefaults
 from ctrlruntime.errors import ConfigError, LeaderElectionLostError
 from ctrlruntime.explain.calls import call_observer, left_out_observer
 from ctrlruntime.explain.loops import WriteLoops
+from ctrlruntime.fleet.clusters import FleetClusters, Template
 from ctrlruntime.journal import Journal
 from ctrlruntime.manager.declarations import Declarations
 from ctrlruntime.manager.discovery import discover
@@ -55,7 +56,6 @@ from ctrlruntime.recorder import EventRecorder
 from ctrlruntime.rest.config import Config
 from ctrlruntime.rest.fence import Actor, acting
 from ctrlruntime.rest.mapper import RESTMapper
-from ctrlruntime.rest.redaction import shown_url
 from ctrlruntime.rest.transport import Transport
 from ctrlruntime.scheme import Scheme
 from ctrlruntime.serving.connections import DEFAULT_LIMITS, ServerLimits
@@ -162,7 +162,9 @@ class Manager:
         self._observe_call = call_observer(self.journal, tracing)
         self._write_loops: list[WriteLoops] = []
         self._observe(cluster)
-        self._clusters: list[Cluster] = [cluster]
+        self.fleet = FleetClusters(cluster, prepare=self._prepare_cluster, forget=self._forget_cluster)
+        """The other clusters: those that were added with `add`."""
+
         self._controllers: list[Controller[Any]] = []
         self.shards = SharedObjects(lambda: self._controllers, cluster.fence)
         """Which replica reconciles an object, if replicas share them."""
@@ -296,7 +298,7 @@ class Manager:
         if self.is_stopping:
             raise RuntimeError(f"cannot add {runnable!r}: the manager is stopping")
         if isinstance(runnable, Cluster):
-            self._add_cluster(runnable)
+            self.fleet.add(runnable)
             return
         accepted = as_runnable(runnable)
         if isinstance(accepted, Controller):
@@ -338,6 +340,20 @@ class Manager:
             lambda share, request: known(kind, share, request.namespace, request.name),
         )
 
+    def new_fleet_share(self, *, needs_leadership: bool) -> Shard[Any]:
+        """Return the share of a controller that watches the fleet.
+
+        Builders call it.
+        """
+        return self.fleet.new_share(needs_leadership=needs_leadership)
+
+    def watch_fleet(self, controller: Controller[Any], share: Shard[Any], watches: Sequence[Template], /) -> None:
+        """Watch kinds for a controller in each cluster of the fleet, now and later.
+
+        Builders call it.
+        """
+        self.fleet.watch(controller, share, watches)
+
     def hold_part(self, kind: type[Any], shard: Shard[Any], owners: Owners | None, /) -> None:
         """Cache only the objects of a share for its controller. Builders call it.
 
@@ -357,21 +373,21 @@ class Manager:
         """
         discover(self, package)
 
-    def _add_cluster(self, cluster: Cluster) -> None:
-        if any(cluster.name == other.name for other in self._clusters):
-            named = f"a cluster named {cluster.name!r}" if cluster.name else "a cluster without a name, its own"
-            raise ConfigError(
-                f"cannot add the cluster {shown_url(cluster.config.host)}: the manager has {named}. "
-                "Add each cluster once, with its own name: Cluster(config, name=…)"
-            )
+    @property
+    def _clusters(self) -> list[Cluster]:
+        return [self.cluster, *self.fleet.clusters]
+
+    def _prepare_cluster(self, cluster: Cluster) -> None:
         self.metrics.include(cluster.metrics)
-        self._clusters.append(cluster)
         self._observe(cluster)
         if self._elector is not None:
             cluster.fence.arm(self._elector.deadline)
         elif self._replica is not None and self._started:
             cluster.fence.arm(self._replica.shards.leader_deadline)
-        self._caches.add(FunctionRunnable(cluster.start, needs_leader_election=False))
+
+    def _forget_cluster(self, cluster: Cluster) -> None:
+        self.metrics.exclude(cluster.metrics)
+        self._write_loops = [loops for loops in self._write_loops if loops.cluster != cluster.name]
 
     def _observe(self, cluster: Cluster) -> None:
         loops = WriteLoops(cluster.name, counter=self.metrics.client(cluster.name))
@@ -482,9 +498,9 @@ class Manager:
             # Before the caches: what they list may have to be converted.
             await webhooks.start()
         self._caches.add(FunctionRunnable(self.cluster.cache.run, needs_leader_election=False))
+        self._caches.add(FunctionRunnable(self.fleet.run, needs_leader_election=False))
         self._caches.start()
-        for cluster in list(self._clusters):
-            await self._unless_stopped(cluster.wait_running())
+        await self._unless_stopped(self.cluster.wait_running())
         if self.is_stopping:
             return None
         if elector is not None:
@@ -606,8 +622,7 @@ class Manager:
             raise RuntimeError("the manager is stopping")
 
     def _check_caches(self) -> None:
-        for cluster in list(self._clusters):
-            cluster.cache.check()
+        self.cluster.cache.check()
 
     # --- the second loop ----------------------------------------------------------------------------------------------------
 

@@ -42,6 +42,11 @@ class Counters:
         if other is not self and other not in self._included:
             self._included.append(other)
 
+    def exclude(self, other: Counters) -> None:
+        """Do not serve the metrics of a cluster any more, because it was removed."""
+        if other in self._included:
+            self._included.remove(other)
+
     def controller(self, name: str) -> ControllerMetrics:
         """Return the counters of the controller `name`."""
         return self._controllers.get(name) or self._controllers.setdefault(name, ControllerMetrics(name))

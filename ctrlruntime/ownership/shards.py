@@ -406,6 +406,10 @@ class ControllerShard(ABC, Generic[R]):
     def slot_of_object(self, meta: Metadata) -> int:
         """Return the slot of an object that the controller reconciles."""
 
+    @property
+    def is_divided(self) -> bool:
+        return True
+
     def owner_by_key(self, request: R) -> SlotOwner | None:
         """Return who reconciles a request, whether its object is cached here or not. None: its key does not say it."""
         return self.owner(request)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import math
 import time
 from collections.abc import AsyncGenerator, Callable
 from contextvars import ContextVar, Token
@@ -136,6 +137,10 @@ class Fence:
     def arm(self, deadline: Callable[[], float | None]) -> None:
         self._deadline = deadline
 
+    def deadline(self) -> float | None:
+        """Return the time until which this process is certainly the leader, None if it is not, or infinity without leader election."""
+        return math.inf if self._deadline is None else self._deadline()
+
     def time_left(self) -> float | None:
         """Return the seconds a write of the current actor may take, or None without a limit.
 
@@ -158,7 +163,9 @@ class Fence:
             return None
         else:
             until = self._deadline()
-        return -1.0 if until is None else until - self._clock()
+        if until is None:
+            return -1.0
+        return None if until == math.inf else until - self._clock()
 
     @contextlib.asynccontextmanager
     async def enforced(self, request: str, *, stored_until: float = 0.0) -> AsyncGenerator[None, None]:

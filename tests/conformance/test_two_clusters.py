@@ -1,4 +1,4 @@
-"""A key belongs to a cluster: no client of another cluster reads with it; on both servers."""
+"""A key and an object belong to a cluster: no client of another cluster reads or writes with them; on both servers."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from servers import LONGEST_WAIT
 import ctrlruntime as ctrl
 from ctrlruntime.api import core, meta
 from ctrlruntime.client import intercept, namespaced, with_field_owner
+from ctrlruntime.errors import WrongClusterError
 
 
 @pytest.fixture
@@ -75,6 +76,48 @@ async def test_no_object_is_created_for_a_key_of_another_cluster(clusters, names
 
     assert (await write(eu.client, core.ConfigMap, ctrl.Request(namespace, "web", "eu")))[1] == "created"
     assert await mgr.api_reader.get_or_none(core.ConfigMap, ctrl.NamespacedName(namespace, "web")) is not None
+
+
+async def test_an_object_of_another_cluster_is_refused_by_every_writer(clusters, namespace):
+    mgr, eu = clusters
+    key = ctrl.NamespacedName(namespace, "web")
+    await mgr.client.create(core.ConfigMap(metadata=meta.ObjectMeta(namespace=namespace, name="web")))
+    patch = ctrl.merge_patch({"data": {"a": "b"}})
+    read_by = {
+        "get": lambda cluster: cluster.client.get(core.ConfigMap, key),
+        "live": lambda cluster: cluster.api_reader.get(core.ConfigMap, key),
+        "list": lambda cluster: _first(cluster.client.list(core.ConfigMap)),
+        "copy": lambda cluster: _copied(cluster.client.get(core.ConfigMap, key)),
+    }
+    for where, other, names in (
+        (mgr.cluster, eu, ("the manager's own cluster", "the cluster 'eu'")),
+        (eu, mgr.cluster, ("the cluster 'eu'", "the manager's own cluster")),
+    ):
+        message = f"web: it was read from {names[0]}, and the client is that of {names[1]}"
+        for name, read in read_by.items():
+            found = await read(where)
+            for writes in (
+                other.client.create(found),
+                other.client.update(found),
+                other.client.patch(found, patch),
+                other.client.apply(found),
+                other.client.delete(found),
+                other.client.status.update(found),
+                other.client.subresource("eviction").create(found, core.ConfigMap()),
+            ):
+                with pytest.raises(WrongClusterError, match=message):
+                    await writes
+            assert (await where.client.patch(found, patch)).data == {"a": "b"}, name
+        fresh = core.ConfigMap(metadata=meta.ObjectMeta(namespace=namespace, name="web"), data=found.data)
+        assert (await other.client.update(fresh)).data == {"a": "b"}
+
+
+async def _first(listing):
+    return next(each for each in await listing if each.metadata.name == "web")
+
+
+async def _copied(getting):
+    return (await getting).deep_copy()
 
 
 async def test_a_plain_reconciler_is_refused_like_an_async_one(clusters, namespace):

@@ -20,6 +20,8 @@ A, B, C = SLOTS = Request("ns", "a"), Request("ns", "b"), Request("ns", "c")
 class Share:
     """The share of a process: some requests, and a grant until `until`."""
 
+    is_divided = True
+
     def __init__(self, *mine: Request) -> None:
         self.mine = set(mine)
         self.until: float | None = 1e9

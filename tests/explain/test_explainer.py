@@ -361,6 +361,8 @@ async def test_an_object_that_was_never_seen_is_refused_with_those_of_its_name()
 class Elsewhere:
     """The share of a controller of which another replica has everything."""
 
+    is_divided = True
+
     def admits(self, request):
         return False
 

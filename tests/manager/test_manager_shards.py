@@ -18,6 +18,8 @@ MINE, OTHERS = Request("shop", "mine"), Request("shop", "other")
 class Shard:
     """The share of a controller: one request."""
 
+    is_divided = True
+
     def __init__(self, request: Request, owner: str = "pod-2") -> None:
         self.request = request
         self.pod = owner

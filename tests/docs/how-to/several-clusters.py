@@ -6,19 +6,21 @@ from ctrlruntime.api import meta
 from ctrlruntime.testing import Environment, eventually
 
 
-async def run_the_example(home: ctrl.Config, other: ctrl.Config) -> None:
-    mgr = build(home, other)
+async def run_the_example(hub: ctrl.Config, other: ctrl.Config) -> None:
+    mgr = build(hub, {"eu": other})
     elsewhere = ctrl.Cluster(other)
     named = meta.ObjectMeta(name="web", namespace="default", labels={"copy": "true"})
     async with ctrl.running(mgr):
         await elsewhere.unfenced_client().create(core.ConfigMap(metadata=named, data={"color": "red"}))
-        key = ctrl.NamespacedName("default", "web")
 
-        async def is_copied() -> bool:
-            return await mgr.api_reader.get_or_none(core.ConfigMap, key) is not None
+        async def is_copied(cluster: str) -> bool:
+            key = ctrl.NamespacedName("default", f"{cluster}-web")
+            found = await mgr.api_reader.get_or_none(core.ConfigMap, key)
+            return found is not None and found.data == {"color": "red"}
 
-        assert await eventually(is_copied)
-        assert (await mgr.api_reader.get(core.ConfigMap, key)).data == {"color": "red"}
+        assert await eventually(lambda: is_copied("eu"))
+        await replace(mgr, "eu", other)
+        assert mgr.fleet.names() == ["eu"]
     await elsewhere.close()
 
 
