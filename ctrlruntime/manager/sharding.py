@@ -162,7 +162,7 @@ class Replica:
     def check_write(self, gvk: GroupVersionKind, namespace: str, name: str) -> None:
         """Count a write by a reconcile to an object that another replica reconciles, and log the first one of each controller.
 
-        An empty name stands for all objects of the namespace, or of the cluster.
+        An empty name is for all objects of the namespace, or of the cluster.
         Code outside the reconciles of sharded controllers may write any object.
 
         Raises: ForeignShardError with `Sharding(strict=True)`.
