@@ -132,7 +132,7 @@ def test_what_is_no_write_of_another_process(tell: Callable[[Story], Story]):
     ],
 )
 def test_an_object_that_is_not_served_is_missed(tell: Callable[[Story], Story]):
-    assert tell(running()).found().pending == ["/ConfigMap/ns/r"]
+    assert [wait.root for wait in tell(running()).found().pending] == ["/ConfigMap/ns/r"]
 
 
 def test_an_object_that_is_deleted_is_not_missed():
@@ -151,7 +151,8 @@ def test_a_kill_takes_until_another_process_has_served_all_its_objects():
     killed = float(len(story.versions)) - 0.5
     story.member("a", expired=True).ring("b").served("1", "b", 0, 0)
 
-    (wait,) = story.found(Kill("a", killed)).take_overs
+    (take_over,) = story.found(Kill("a", killed)).take_overs
+    wait = take_over.last
     assert wait.seconds == 3.5
     assert [line.strip() for line in told(story.versions, wait)[-3:]] == [
         "1.50 s  owned by b",

@@ -33,6 +33,21 @@ def slim(kind: str, obj: dict[str, Any]) -> dict[str, Any]:
 
 
 @dataclass(frozen=True)
+class TakeOver:
+    """A kill, and when another process had served each root of the one that was killed."""
+
+    at: float
+    served: list[tuple[float, str]]
+    """Seconds since the kill, and the root, in this order."""
+
+    @property
+    def last(self) -> Wait:
+        """The wait of the root that was served last."""
+        seconds, root = self.served[-1]
+        return Wait(root, self.at, self.at + seconds, is_move=True)
+
+
+@dataclass(frozen=True)
 class Wait:
     """A root that was not served for some time."""
 
@@ -65,11 +80,10 @@ class Findings:
 
     violations: list[str] = field(default_factory=list)
     waits: list[Wait] = field(default_factory=list)
-    pending: list[str] = field(default_factory=list)
-    """Roots that are not served at the end."""
+    pending: list[Wait] = field(default_factory=list)
+    """Roots that are not served at the end, which is the last version."""
 
-    take_overs: list[Wait] = field(default_factory=list)
-    """Of each kill: the last root of the killed process that another process served."""
+    take_overs: list[TakeOver] = field(default_factory=list)
 
     owners: tuple[str, ...] = ()
     """The Pods at the end, by slot; the last one leads."""
@@ -102,14 +116,16 @@ class Audit:
         self._former: list[str] = []
         """The owners of a ring that was deleted, for slots that the new ring has not given to another member: they may write until they see it."""
 
+        self._now = 0.0
         self._terms: dict[tuple[str, str], int] = {}
         self._last: dict[str, str] = {}
         self._kills = sorted(kills, key=lambda kill: kill.at)
-        self._taken: list[tuple[Kill, set[str]]] = []
+        self._taken: list[tuple[Kill, set[str], TakeOver]] = []
 
     def take(self, version: Version) -> None:
         while self._kills and self._kills[0].at <= version.seen_at:
             self._begin(self._kills.pop(0))
+        self._now = version.seen_at
         if version.kind == "Lease":
             self._take_lease(version)
         else:
@@ -221,16 +237,18 @@ class Audit:
             state.is_move = state.is_move or is_move
 
     def _begin(self, kill: Kill) -> None:
-        self._taken.append((kill, {root for root in self._roots if self._owner(self._slot(root)) == kill.pod}))
+        missing = {root for root in self._roots if self._owner(self._slot(root)) == kill.pod}
+        self._taken.append((kill, missing, TakeOver(kill.at, [])))
 
     def _served(self, root: str, pod: str, now: float) -> None:
         """Note that a root is served by a Pod, or gone ("")."""
         for entry in list(self._taken):
-            kill, missing = entry
+            kill, missing, take_over = entry
             if root in missing and pod != kill.pod:
                 missing.discard(root)
+                take_over.served.append((now - kill.at, root))
                 if not missing:
-                    self._found.take_overs.append(Wait(root, kill.at, now, is_move=True))
+                    self._found.take_overs.append(take_over)
                     self._taken.remove(entry)
 
     def owner_of(self, root: str) -> str:
@@ -239,7 +257,11 @@ class Audit:
 
     def findings(self) -> Findings:
         """Return what was found so far."""
-        self._found.pending = [name for name, root in self._roots.items() if root.since is not None]
+        self._found.pending = [
+            Wait(name, root.since, self._now, root.is_move)
+            for name, root in self._roots.items()
+            if root.since is not None
+        ]
         self._found.owners = tuple(self._pods.get(owner, "") for owner in self._owners)
         return self._found
 

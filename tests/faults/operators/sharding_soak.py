@@ -19,7 +19,7 @@ from pathlib import Path
 
 from operators.history import History
 from operators.process import Operators, Process
-from operators.shard_audit import Audit, Findings, Kill, audit, slim, story
+from operators.shard_audit import Audit, Findings, Kill, Wait, audit, slim, story
 from operators.sharer import ID, LEADER, ROOT, STUBBORN, VALUE
 from operators.soak import short_turns
 from servers import LONGEST_WAIT
@@ -73,6 +73,9 @@ class Report:
     slowest: list[str] = field(default_factory=list)
     """What the server stored during the slowest take-over after a kill, of the root that was served last."""
 
+    missed: list[str] = field(default_factory=list)
+    """What the server stored of the first root that was not served at the end."""
+
     exit_codes: Counter[int] = field(default_factory=Counter)
     """Of planned ends."""
 
@@ -80,7 +83,9 @@ class Report:
 
     def complaints(self) -> list[str]:
         found = [*self.noise, *self.findings.violations[:20]]
-        found += [f"{name} was missed" for name in self.findings.pending[:20]]
+        found += [
+            f"{wait.root} was missed: not served since {wait.seconds:.1f} s" for wait in self.findings.pending[:20]
+        ]
         if set(self.exit_codes) - {0}:
             found.append(f"planned ends with exit codes {dict(self.exit_codes)}")
         if not self.findings.writes:
@@ -95,11 +100,13 @@ class Report:
             f"{self.seconds:.0f} s, {self.changes} changes, {found.writes} writes, {found.moves} moves of a slot",
             f"{self.faults.total()} faults: {', '.join(f'{name} {n}' for name, n in sorted(self.faults.items()))}",
             f"writes by another process than the owner: {len(found.violations)}; objects missed: {len(found.pending)}",
-            f"take-over after a kill, all objects: {_spread([wait.seconds for wait in found.take_overs])}",
+            f"take-over after a kill, all objects: {_spread([each.last.seconds for each in found.take_overs])}",
+            f"the same, each object: {_spread([seconds for each in found.take_overs for seconds, _ in each.served])}",
             *(f"  the slowest: {line}" for line in self.slowest),
             f"an object that moved waited: {_spread(moved)}",
             f"an object that changed waited, faults included: {_spread(changed)}",
             f"exit codes of planned ends: {dict(self.exit_codes)}",
+            *(f"  missed: {line}" for line in self.missed),
             *(f"COMPLAINT {line}" for line in self.complaints()),
         ]
 
@@ -373,20 +380,33 @@ class Soak:
             await asyncio.wait({changing})
         self.report.changes = load.done
         await self.calm()
-        with contextlib.suppress(AssertionError):  # what is not served then is in the report
-            await eventually(lambda: asyncio.to_thread(self._is_served), timeout=LONGEST_WAIT, interval=0.5)
-        missed = audit(history.versions).pending
+        missed = await self._missed(history)
         for replica in list(self.replicas):
             await self.end(replica)
             self._listen(replica)
         self.report.findings = audit(history.versions, self.kills)
         self.report.findings.pending = missed
+        if missed:
+            self.report.missed = story(history.versions, missed[0])
         if take_overs := self.report.findings.take_overs:
-            slowest = max(take_overs, key=lambda wait: wait.seconds)
-            self.report.slowest = story(sorted(history.versions, key=lambda each: each.resource_version), slowest)
+            slowest = max(take_overs, key=lambda each: each.last.seconds)
+            self.report.slowest = [
+                f"each object: {_spread([seconds for seconds, _ in slowest.served])}",
+                *(f"{seconds:8.2f} s  served: {root}" for seconds, root in slowest.served[-10:]),
+                *story(history.versions, slowest.last),
+            ]
 
-    def _is_served(self) -> bool:
-        return not self._now().pending
+    async def _missed(self, history: History) -> list[Wait]:
+        """Return the roots that are not served long after the last change.
+
+        A root is pending for a moment once more when the server removes the child of its predecessor. So one look is no verdict.
+        """
+        deadline = time.monotonic() + LONGEST_WAIT
+        while True:
+            found = await asyncio.to_thread(lambda: audit(history.versions).pending)
+            if not found or time.monotonic() > deadline:
+                return found
+            await asyncio.sleep(2 * SETTLED)
 
     async def _fail(self, seconds: float) -> None:
         """Let faults happen, each of them once before one happens again."""

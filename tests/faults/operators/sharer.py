@@ -38,6 +38,9 @@ SEEN: Final = "example.com/seen"
 STUBBORN: Final = "example.com/stubborn"
 """On a root: its reconcile writes for some seconds more, and ignores cancellation and errors."""
 
+WORKERS: Final = 64
+"""More than there are stubborn roots at a time. Each of them holds a worker until it is changed, because its own writes wake it up."""
+
 STUBBORN_WRITES: Final = 30
 PAUSE: Final = 0.1
 
@@ -133,7 +136,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         .for_(core.ConfigMap, predicates=[lambda event: (event.meta.labels or {}).get("role") == ROOT["role"]])
         .owns(core.Secret)
         .with_options(
-            sharded=True, max_concurrent_reconciles=16, rate_limiter=ItemExponentialFailureRateLimiter(0.005, 5.0)
+            sharded=True, max_concurrent_reconciles=WORKERS, rate_limiter=ItemExponentialFailureRateLimiter(0.005, 5.0)
         )
         .complete(sharer)
     )
