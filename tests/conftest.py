@@ -17,6 +17,7 @@ from pathlib import Path
 import hypothesis
 import pytest
 import structlog
+from captured_log import captured_log
 from failures import FailuresAtOnce, Rerun
 from forked import forked_pytest, forks, manifests_in_forks
 from guard import Guard
@@ -131,6 +132,13 @@ def site_pages():
         patch.syspath_prepend(path.parent)  # where it finds site_examples
         spec.loader.exec_module(module)
     return module
+
+
+@pytest.fixture
+def logs():
+    """Log lines as dicts: event, level, and their fields."""
+    with captured_log() as lines:
+        yield lines
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from contextlib import aclosing, asynccontextmanager, contextmanager
+from contextlib import aclosing, asynccontextmanager
 from dataclasses import replace
 
 from servers import LONGEST_WAIT
@@ -14,12 +14,9 @@ from ctrlruntime.cache.informer import Informer
 from ctrlruntime.cache.reflector import Listed, Reflector, Replaced, WatchOptions
 from ctrlruntime.cache.scope import Scope
 from ctrlruntime.errors import Expired
-from ctrlruntime.log.options import ERROR, INFO, WARN
-from ctrlruntime.log.output import sink
 from ctrlruntime.rest.collection import Page
 from ctrlruntime.rest.watch import Frame
 
-LEVELS = {INFO: "info", WARN: "warning", ERROR: "error"}
 KIND = GroupVersionKind("", "v1", "Thing")
 PAGES = WatchOptions(streaming_list=False)
 
@@ -203,24 +200,6 @@ async def eventually(condition):
     async with asyncio.timeout(LONGEST_WAIT):
         while not condition():  # noqa: ASYNC110 - what is waited for has no event of its own
             await asyncio.sleep(0)
-
-
-@contextmanager
-def capture_logs():
-    """Collect log lines as dicts: event, log_level, and their fields, bound ones included."""
-
-    class Lines:
-        threshold = -100
-
-        def write(self, level, name, event, fields):
-            lines.append({"event": event, "log_level": LEVELS.get(level, "debug"), **fields})
-
-    lines, before = [], sink.output
-    sink.output = Lines()
-    try:
-        yield lines
-    finally:
-        sink.output = before
 
 
 def drain(subscription):

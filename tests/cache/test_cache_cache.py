@@ -7,7 +7,8 @@ import json
 from random import Random
 
 import pytest
-from cache_server import HANGS, Script, Time, capture_logs, deleted, drain, eventually, modified, obj, page
+from cache_server import HANGS, Script, Time, deleted, drain, eventually, modified, obj, page
+from captured_log import captured_log
 from servers import LONGEST_WAIT
 
 from ctrlruntime.api.core import v1 as core
@@ -247,7 +248,7 @@ async def test_a_subscription_does_not_wait_for_a_kind_that_is_not_served(server
     server.serve("Pod", pod("a"))
     cache = make()
     cache._sleep = lambda _: asyncio.sleep(0.01)
-    with capture_logs() as logs:
+    with captured_log() as logs:
         async with running(cache):
             subscription = await asyncio.wait_for(cache.subscribe(core.Pod, name="test"), LONGEST_WAIT)
             await asyncio.sleep(0.05)
@@ -380,7 +381,7 @@ async def test_each_version_of_an_object_that_does_not_fit_is_counted_and_told_o
         [[modified("bad", 6, spec={"containers": "x"})], gate, [modified("bad", 7, spec={"containers": []})], HANGS],
     )  # fmt: skip
     async with running(make(metrics=metrics, observer=observer)) as cache:
-        with capture_logs() as logs:
+        with captured_log() as logs:
             subscription = await cache.subscribe(core.Pod, name="test")
             await cache.list(core.Pod)
             for _ in range(3):
@@ -808,7 +809,7 @@ async def test_an_index_function_that_fails_for_some_names_each_once(server, mak
     server.serve("Pod", pod("a"), obj("bad", 2, spec={"containers": 7}), then=[[modified("bad", 11, spec={"containers": 8})]])  # fmt: skip
     cache = make()
     cache.index_field(core.Pod, "node", lambda p: [p.spec.node_name])
-    with capture_logs() as logs:
+    with captured_log() as logs:
         async with running(cache):
             assert [meta.name for meta in (await cache.list(core.Pod, fields={"node": "n1"})).metadata] == ["a"]
             informer = next(iter(cache.informers().values()))

@@ -16,7 +16,6 @@ from cache_server import (
     World,
     added,
     bookmark,
-    capture_logs,
     content,
     deleted,
     drain,
@@ -29,6 +28,7 @@ from cache_server import (
     running,
     until,
 )
+from captured_log import captured_log
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from servers import LONGEST_WAIT
@@ -336,7 +336,7 @@ async def test_an_object_that_cannot_be_decoded_does_not_stall_the_others(time):
     informer = informer_of(script, metrics=metrics)
 
     async with running(informer):
-        with capture_logs() as logs:
+        with captured_log() as logs:
             await until(informer, lambda: informer.version("ns") == 6)
 
         assert content(informer.store) == {("ns", "a"): obj("a", 6)}
@@ -371,7 +371,7 @@ async def test_an_object_of_another_kind_is_skipped_wherever_it_comes_from(time,
     )
     subscription = informer.subscribe("test", bytes)
 
-    with capture_logs() as logs:
+    with captured_log() as logs:
         async with running(informer):
             await until(informer, lambda: informer.version("ns") == 9)
 
@@ -400,7 +400,7 @@ async def test_the_log_names_only_the_first_of_many_skipped_objects(time):
     listed = page(*(obj(f"x{n}", n, **OTHERS[0]) for n in range(1, 2 * MAX_LOGGED)), version=500)
     informer = informer_of(Script(time, listed, [HANGS]), metrics=metrics)
 
-    with capture_logs() as logs:
+    with captured_log() as logs:
         async with running(informer):
             await informer.wait_for_sync()
 
@@ -449,7 +449,7 @@ async def test_where_a_transform_fails_the_object_is_kept_as_it_came_and_named_o
     script = Script(time, page(obj("bad", 1, data="x"), obj("good", 2, data="x"), version=5), [[modified("bad", 6, data="y")], HANGS])  # fmt: skip
     informer = informer_of(script, transform=transform, metrics=metrics)
 
-    with capture_logs() as logs:
+    with captured_log() as logs:
         async with running(informer):
             await until(informer, lambda: informer.version("ns") == 6)
 
@@ -482,7 +482,7 @@ async def test_a_fault_of_ours_is_contained_and_healed_by_a_list(time):
         return put(entry)
 
     informer.store.put = faulty
-    with capture_logs() as logs:
+    with captured_log() as logs:
         async with running(informer) as task:
             await until(informer, lambda: informer.version("ns") == 7)
 
@@ -662,7 +662,7 @@ async def test_one_forbidden_namespace_holds_back_the_sync_but_not_the_other_nam
     informer = informer_of(scopes)
     subscription = informer.subscribe("test", bytes.decode)
 
-    with capture_logs() as logs:
+    with captured_log() as logs:
         async with running(informer):
             await until(informer, lambda: informer.version("y") == 7)
             assert not informer.is_synced
@@ -674,7 +674,7 @@ async def test_one_forbidden_namespace_holds_back_the_sync_but_not_the_other_nam
             assert informer.last_error is None
 
     refusals = [line for line in logs if "forbidden to list and watch" in line["event"]]
-    assert [(line["scope"], line["log_level"]) for line in refusals] == [("namespace x", "error")]
+    assert [(line["scope"], line["level"]) for line in refusals] == [("namespace x", "error")]
     assert sum("list-watch recovered" in line["event"] for line in logs) == 1
 
 
@@ -701,7 +701,7 @@ async def test_a_kind_that_is_not_served_is_reported_once_with_what_to_do_and_sy
         return {Scope(): reflector_of(script)}
 
     informer = Informer("Thing.v1", KIND, plan, install_hint=lambda: "install the CRD", clock=time, sleep=time.sleep)
-    with capture_logs() as logs:
+    with captured_log() as logs:
         async with running(informer):
             readable = asyncio.create_task(informer.wait_readable())
             await asyncio.wait_for(informer.wait_for_sync(), LONGEST_WAIT)
@@ -709,7 +709,7 @@ async def test_a_kind_that_is_not_served_is_reported_once_with_what_to_do_and_sy
                 await readable
 
     waits = [line for line in logs if "not served" in line["event"]]
-    assert [(line["hint"], line["log_level"]) for line in waits] == [("install the CRD", "warning")]
+    assert [(line["hint"], line["level"]) for line in waits] == [("install the CRD", "warning")]
     assert max(time.slept) <= 10
 
 
@@ -732,12 +732,12 @@ async def test_a_failing_watch_is_one_warning_until_it_recovers(time):
     )  # fmt: skip
     informer = informer_of(script)
 
-    with capture_logs() as logs:
+    with captured_log() as logs:
         async with running(informer):
             await until(informer, lambda: informer.version("") == 7)
             assert informer.last_error is None
 
-    warnings = [line["error"] for line in logs if line["log_level"] == "warning"]
+    warnings = [line["error"] for line in logs if line["level"] == "warning"]
     assert warnings == ["down", "x", "down"]
     assert script.kinds_asked.count("list") == 1
 

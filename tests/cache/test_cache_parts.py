@@ -7,7 +7,8 @@ from contextlib import asynccontextmanager, contextmanager
 from random import Random
 
 import pytest
-from cache_server import Time, World, capture_logs, content, drain, eventually
+from cache_server import Time, World, content, drain, eventually
+from captured_log import captured_log
 from servers import LONGEST_WAIT
 
 from ctrlruntime.api.core import v1 as core
@@ -195,7 +196,7 @@ async def test_a_sharded_controller_has_its_share_and_every_other_reader_the_who
         with handling(share):
             assert names(await cache.list(ROOT)) == ["a", "b"]
         assert len(cache.all_informers()) == 1
-        with capture_logs() as lines, acting(Actor("other")):
+        with captured_log() as lines, acting(Actor("other")):
             assert names(await cache.list(ROOT)) == ["a", "b", "c", "d"]
         assert names(await cache.list(ROOT)) == ["a", "b", "c", "d"]
 
@@ -207,15 +208,15 @@ async def test_a_sharded_controller_has_its_share_and_every_other_reader_the_who
 async def test_a_reconcile_that_lists_a_part_of_the_roots_is_a_warning_once(server, cache):
     share = hold(cache, "a")
     async with started(cache, share):
-        with capture_logs() as lines:
+        with captured_log() as lines:
             with handling(share):
                 await cache.list(ROOT)
             with reconciling(share):
                 await cache.list(CHILD)
-                assert [line for line in lines if line["log_level"] == "warning"] == []
+                assert [line for line in lines if line["level"] == "warning"] == []
                 await cache.list(ROOT)
                 await cache.list(ROOT)
-    (line,) = [line for line in lines if line["log_level"] == "warning"]
+    (line,) = [line for line in lines if line["level"] == "warning"]
     assert line["event"] == "list returns only the objects of this replica"
     assert (line["kind"], line["controller"]) == ("ConfigMap.v1", "sharded")
 

@@ -10,11 +10,11 @@ import os
 from collections.abc import Iterator
 
 import pytest
+from captured_log import captured_log
 from fault_scenarios import OWN_TIME, Outcome, Times
 from servers import LONGEST_WAIT, namespace, new_namespace, server
 
 from ctrlruntime.log.options import WARN
-from ctrlruntime.log.output import sink
 
 __all__ = ["namespace", "new_namespace", "server"]
 
@@ -38,18 +38,8 @@ def outcomes(request: pytest.FixtureRequest) -> list[Outcome]:
 @pytest.fixture
 def log_lines() -> Iterator[list[dict[str, object]]]:
     """Warnings and errors that are logged, as dicts."""
-    lines: list[dict[str, object]] = []
-
-    class Lines:
-        threshold = WARN
-
-        def write(self, level: int, name: str, event: str, fields: dict[str, object]) -> None:
-            lines.append({"level": level, "logger": name, "event": event, **fields})
-
-    before = sink.output
-    sink.output = Lines()
-    yield lines
-    sink.output = before
+    with captured_log(WARN) as lines:
+        yield lines
 
 
 def pytest_terminal_summary(terminalreporter, config: pytest.Config) -> None:

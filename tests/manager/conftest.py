@@ -1,4 +1,4 @@
-"""One embedded server for the tests of the manager, and a log to look into."""
+"""One embedded server for the tests of the manager."""
 
 from __future__ import annotations
 
@@ -10,11 +10,7 @@ import pytest
 
 import ctrlruntime as ctrl
 import ctrlruntime.builder
-from ctrlruntime.log.options import ERROR, INFO, WARN
-from ctrlruntime.log.output import sink
 from ctrlruntime.testing import Environment
-
-LEVELS = {INFO: "info", WARN: "warning", ERROR: "error"}
 
 
 @pytest.fixture(scope="package")
@@ -39,23 +35,6 @@ def config(server: Environment) -> ctrl.Config:
 def make(config):
     """Makes a manager for the server, without a metrics server unless it is asked for."""
     return lambda **options: ctrl.new_manager(config, **{"metrics_bind_address": "0", **options})
-
-
-@pytest.fixture
-def logs() -> Iterator[list[dict[str, object]]]:
-    """Log lines as dicts: event, level, and their fields."""
-    lines: list[dict[str, object]] = []
-
-    class Lines:
-        threshold = -100
-
-        def write(self, level, name, event, fields):
-            lines.append({"event": event, "level": LEVELS.get(level, "debug"), "logger": name, **fields})
-
-    before = sink.output
-    sink.output = Lines()
-    yield lines
-    sink.output = before
 
 
 @pytest.fixture
