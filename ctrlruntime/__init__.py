@@ -82,6 +82,7 @@ if TYPE_CHECKING:
     )
     from ctrlruntime.field import Duration, IntOrString, MicroTime, Quantity, Time
     from ctrlruntime.finalizer import Finalizers
+    from ctrlruntime.fleet.clusters import Fleet
     from ctrlruntime.install import install_crds, uninstall_crds
     from ctrlruntime.leaderelection import LeaderElection
     from ctrlruntime.log import get_logger
@@ -111,6 +112,7 @@ __all__ = [
     "EventRecorder",
     "Finalizers",
     "Flags",
+    "Fleet",
     "Forbidden",
     "GroupVersionKind",
     "Int32",
@@ -235,6 +237,7 @@ _MODULES = {
     ),
     "field": ("Duration", "IntOrString", "MicroTime", "Quantity", "Time"),
     "finalizer": ("Finalizers",),
+    "fleet.clusters": ("Fleet",),
     "install": ("install_crds", "uninstall_crds"),
     "leaderelection": ("LeaderElection",),
     "log": ("get_logger",),

@@ -6,6 +6,7 @@ The manager has one for its own cluster. You can add more; their caches start an
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 from collections.abc import Callable, Collection
 from typing import Any
 
@@ -114,6 +115,20 @@ class Cluster:
         self.transport.distrust_connections()
         self.cache.refresh()
         self.gate.distrust(self.cache.contents())
+
+    def replace_credentials(self, config: Config) -> bool:
+        """Use other credentials and certificates from the next request on.
+
+        The cache and its watches stay. Returns False, and changes nothing, if the configurations differ in anything else, such as the address.
+
+        Raises: ConfigError for certificates that cannot be used; then nothing changes.
+        """
+        if not self.config.differs_in_credentials_only(config):
+            return False
+        self.transport.replace_credentials(config)
+        self._unfenced.replace_credentials(dataclasses.replace(config, qps=None))
+        self.config = config
+        return True
 
     def check_writes(self, check: Callable[[GroupVersionKind, str, str], None], /) -> None:
         """Call `check` before each write, except dry runs.

@@ -191,6 +191,14 @@ class Journal:
         """Record a finished request."""
         self._calls.append(((controller, key), call))
 
+    def forget(self, matches: Callable[[Hashable], bool]) -> None:
+        """Remove the facts about the keys that match."""
+        for kept in (self._younger, self._older):
+            for name in [name for name in kept if matches(name[1])]:
+                del kept[name]
+        self._runs = deque((each for each in self._runs if not matches(each[0][1])), self._runs.maxlen)
+        self._calls = deque((each for each in self._calls if not matches(each[0][1])), self._calls.maxlen)
+
     def history(self, controller: str, key: Hashable) -> History:
         """Return the facts about a key; empty for an unknown key."""
         name = (controller, key)

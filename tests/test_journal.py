@@ -144,3 +144,15 @@ def test_changes_hold_no_more_bytes_than_they_may():
     third = trigger("third")
     changes.hold(third, b"o" * 50, b"n" * 50)
     assert third.new == b"n" * 50
+
+
+def test_keys_are_forgotten():
+    journal = Journal(keys=2)
+    for number, key in enumerate(("a", "b", "c")):
+        journal.ran("web", key, run(number))
+        journal.called("web", key, call(number))
+    journal.forget(lambda key: key in {"a", "c"})
+
+    assert journal.keys("web") == ["b"]
+    assert (journal.history("web", "a").calls, journal.history("web", "c").runs) == ((), ())
+    assert len(journal.history("web", "b").calls) == 1

@@ -80,6 +80,9 @@ _HELP = """Explain why an object was reconciled, or why not.
 )
 @cluster_options
 @click.option("--controller", metavar="NAME", default="", help="Print only this controller.")
+@click.option(
+    "--cluster", metavar="NAME", default="", help="Print only this cluster of the fleet.  [default: all clusters]"
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def why(
     *,
@@ -89,6 +92,7 @@ def why(
     kubeconfig: str | None,
     context: str | None,
     controller: str,
+    cluster: str,
     as_json: bool,
 ) -> None:
     namespace, _, last = name.rpartition("/")
@@ -98,7 +102,7 @@ def why(
         raise click.UsageError(
             "--address cannot be used with --kubeconfig or --context, because it is not in a cluster"
         )
-    query = {"kind": kind, "namespace": namespace, "name": last, "controller": controller}
+    query = {"kind": kind, "namespace": namespace, "name": last, "controller": controller, "cluster": cluster}
     target = f"/debug/ctrlruntime/why?{urlencode(query)}"
     origin, body = _of_addresses(addresses, target) if addresses else _of_project(target, kubeconfig, context)
     if as_json:

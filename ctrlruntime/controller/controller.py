@@ -50,6 +50,7 @@ from ctrlruntime.rest.fence import Actor, Grant, acting
 from ctrlruntime.source import Kind, Source
 from ctrlruntime.tracing import Tracing
 from ctrlruntime.workqueue import Item, ItemExponentialFailureRateLimiter, PriorityQueue, QueueShutDownError
+from ctrlruntime.workqueue.fair import FairQueue
 
 if TYPE_CHECKING:
     from ctrlruntime.log.context import Refill
@@ -199,12 +200,12 @@ class Controller(Generic[R]):
         self._log = get_logger("controller").bind(**self._fields(None))
         self._bind_again: Refill | None = None
         self._context = contextvars.copy_context()
-        self._queue: PriorityQueue[R] | None = None
+        self._queue: PriorityQueue[R] | FairQueue[R] | None = None
         self._watches: list[Watch[R]] = []
         self._workers: set[asyncio.Task[None]] = set()
         self._running: dict[R, _Run[R]] = {}
         self._slow_timer: asyncio.TimerHandle | None = None
-        self._threads = Threads(f"reconcile-{name}", self.options.max_concurrent_reconciles)
+        self._threads = Threads(f"reconcile-{name}", self.workers)
         self._is_started = False
         self._is_active = False
         self._stop_requested = asyncio.Event()
@@ -229,16 +230,32 @@ class Controller(Generic[R]):
         return self._shard if self._shard is not None and self._shard.is_divided else None
 
     @property
-    def queue(self) -> PriorityQueue[R]:
+    def queue(self) -> PriorityQueue[R] | FairQueue[R]:
         """The queue, created on first use inside the event loop."""
         if self._queue is None:
-            self._queue = PriorityQueue(
-                rate_limiter=self.options.rate_limiter or ItemExponentialFailureRateLimiter(),
-                metrics=self._queue_metrics,
-                admit=None if self._shard is None else self._shard.admits,
-                clock=self._clock,
-            )
+            limiter = self.options.rate_limiter or ItemExponentialFailureRateLimiter()
+            admit = None if self._shard is None else self._shard.admits
+            if self._shard is None or not self._shard.has_lanes:
+                self._queue = PriorityQueue(
+                    rate_limiter=limiter, metrics=self._queue_metrics, admit=admit, clock=self._clock
+                )
+            else:
+                self._queue = FairQueue(
+                    _cluster_of,
+                    most_in_work=self.options.max_concurrent_reconciles,
+                    rate_limiter=limiter,
+                    metrics=self._queue_metrics,
+                    admit=admit,
+                    clock=self._clock,
+                )
         return self._queue
+
+    @property
+    def workers(self) -> int:
+        """The number of reconciles that run at the same time."""
+        if self._shard is not None and self._shard.has_lanes:
+            return self.options.max_concurrent_total
+        return self.options.max_concurrent_reconciles
 
     @property
     def running(self) -> Mapping[R, float]:
@@ -434,7 +451,7 @@ class Controller(Generic[R]):
     async def _sync(self) -> None:
         """Start all sources at once and wait until each has handed over its initial list."""
         self._is_active = True
-        self._metrics.max_concurrent_reconciles = self.options.max_concurrent_reconciles
+        self._metrics.max_concurrent_reconciles = self.workers
         began = self._clock()
         limit = self.options.cache_sync_timeout
         patience = _FIRST_SYNC_REPORT
@@ -471,14 +488,14 @@ class Controller(Generic[R]):
     # --- workers ---------------------------------------------------------------------------------------------------
 
     def _start_workers(self) -> None:
-        self._log.info("starting workers", workers=self.options.max_concurrent_reconciles)
+        self._log.info("starting workers", workers=self.workers)
         self._context = contextvars.copy_context()
         if self.options.log_constructor is None:
             from ctrlruntime.log.context import Refill  # here: it imports structlog
 
             kind = (self.kind,) if self.kind else ()
             self._bind_again = Refill(self._fields(None), (*kind, "namespace", "name", "reconcileID"))
-        for number in range(self.options.max_concurrent_reconciles):
+        for number in range(self.workers):
             worker = asyncio.create_task(self._work(), name=f"{self.name} worker {number}")
             self._workers.add(worker)
 
@@ -503,7 +520,7 @@ class Controller(Generic[R]):
                 await take_back(task)
                 self._log.warning("worker cancelled between reconciles, continuing")
 
-    async def _process(self, item: Item[R], queue: PriorityQueue[R], task: asyncio.Task[Any]) -> None:
+    async def _process(self, item: Item[R], queue: PriorityQueue[R] | FairQueue[R], task: asyncio.Task[Any]) -> None:
         request = item.key
         grant: Grant | None = None
         slot: int | None = None
@@ -613,7 +630,7 @@ class Controller(Generic[R]):
 
     def _settle(
         self,
-        queue: PriorityQueue[R],
+        queue: PriorityQueue[R] | FairQueue[R],
         item: Item[R],
         result: Result | None,
         error: Exception | None,
@@ -853,6 +870,11 @@ class Controller(Generic[R]):
 
     def _unfinished(self) -> set[asyncio.Task[None]]:
         return {worker for worker in self._workers if not worker.done()}
+
+
+def _cluster_of(request: Any) -> str:
+    cluster: str = request.cluster
+    return cluster
 
 
 def _members(error: Exception) -> Iterator[BaseException]:

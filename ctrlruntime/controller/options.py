@@ -23,10 +23,13 @@ class ControllerOptions(Generic[R]):
     """Options of a controller. Raises: ValueError for an invalid value."""
 
     max_concurrent_reconciles: int = 1
-    """The number of concurrent reconciles.
+    """The number of concurrent reconciles; with `on="fleet"`, of each cluster.
 
     One request is never reconciled twice at the same time.
     """
+
+    max_concurrent_total: int = 64
+    """With `on="fleet"`: the number of concurrent reconciles of all clusters."""
 
     rate_limiter: RateLimiter[R] | None = None
     """The delays after failures of a request.
@@ -77,8 +80,10 @@ class ControllerOptions(Generic[R]):
     """Replaces the fields that the controller binds to its log lines."""
 
     def __post_init__(self) -> None:
-        if self.max_concurrent_reconciles < 1:
-            raise ValueError(f"max_concurrent_reconciles is {self.max_concurrent_reconciles}: give 1 or more")
+        for name in ("max_concurrent_reconciles", "max_concurrent_total"):
+            number: int = getattr(self, name)
+            if number < 1:
+                raise ValueError(f"{name} is {number}: give 1 or more")
         for name in ("reconciliation_timeout", "cache_sync_timeout"):
             seconds: float | None = getattr(self, name)
             if seconds is not None and seconds <= 0:
@@ -123,6 +128,7 @@ class OptionKeywords(TypedDict, Generic[R], total=False):
     """The fields of ControllerOptions as keywords, for `Builder.with_options`."""
 
     max_concurrent_reconciles: int
+    max_concurrent_total: int
     rate_limiter: RateLimiter[R] | None
     reconciliation_timeout: float | None
     cache_sync_timeout: float | None

@@ -22,6 +22,11 @@ class Shard(Protocol[R_contra]):
         """Whether other replicas reconcile the rest. False: all of it is reconciled here."""
         ...
 
+    @property
+    def has_lanes(self) -> bool:
+        """Whether the requests belong to clusters that take turns (`Request.cluster`)."""
+        ...
+
     def slot(self, request: R_contra, /) -> int | None:
         """Return the part of all requests that this one belongs to. None: it is not known here, so another replica may have it."""
         ...

@@ -6,7 +6,7 @@ It costs nothing until it is called. Each call has limits, because it blocks the
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, Final, TypeAlias
 
@@ -67,6 +67,7 @@ class Explainer:
         *,
         loops: Callable[[], Sequence[WriteLoops]] = tuple,
         ring: Callable[[], RingState | None] = lambda: None,
+        fleet: Callable[[], list[facts.FleetCluster]] = list,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._journal = journal
@@ -74,6 +75,7 @@ class Explainer:
         self._clusters = clusters
         self._write_loops = loops
         self._ring = ring
+        self._fleet = fleet
         self._clock = clock
 
     # --- lists ------------------------------------------------------------------------------------------------------
@@ -87,6 +89,7 @@ class Explainer:
             loops=[loop for _, loop in self._loops()],
             recent=self._recent(),
             ring=self._ring(),
+            fleet=self._fleet(),
         )
 
     def controllers(self) -> facts.Controllers:
@@ -110,13 +113,16 @@ class Explainer:
     def shards(self) -> facts.Shards:
         return facts.Shards(now=self._journal.now(), ring=self._ring())
 
+    def fleet(self) -> facts.Fleet:
+        return facts.Fleet(now=self._journal.now(), clusters=self._fleet())
+
     def _controller(self, controller: AnyController) -> facts.Controller:
         return facts.Controller(
             name=controller.name,
             group=controller.group,
             kind=controller.kind,
             is_started=controller.is_started,
-            workers=controller.options.max_concurrent_reconciles,
+            workers=controller.workers,
             sources=[facts.Source(name=_source_name(w.source), is_synced=w.is_synced) for w in controller.watches],
             running=[self._running(controller.name, reconcile) for reconcile in controller.reconciles()],
         )
@@ -164,10 +170,11 @@ class Explainer:
 
     # --- one object -------------------------------------------------------------------------------------------------
 
-    def why(self, kind: str, namespace: str, name: str, controller: str = "") -> facts.Why:
+    def why(self, kind: str, namespace: str, name: str, controller: str = "", cluster: str = "") -> facts.Why:
         """Return the facts about an object's reconciles, and about those it triggered.
 
-        `kind` may be a short name. Without `namespace`, a namespaced kind is searched in the namespace of the configuration.
+        `kind` may be a short name. Without `namespace`, a namespaced kind is searched in the namespace of the configuration. Without `cluster`,
+        it is searched in all clusters.
 
         Raises: QuestionError.
         """
@@ -175,26 +182,38 @@ class Explainer:
             raise QuestionError("name the object: kind=…&namespace=…&name=…")
         kind = self._full_name(kind)
         asked = self._asked(kind, controller)
-        keys = self._keys_of(asked, namespace, name)
+        clusters = self._named(cluster)
+        keys = self._keys_of(asked, namespace, name, clusters)
         if not keys and not namespace and self._is_namespaced(kind):
             namespace = self._clusters()[0].config.namespace
-            keys = self._keys_of(asked, namespace, name)
-        led_to = self._led_to(kind, namespace, name)
+            keys = self._keys_of(asked, namespace, name, clusters)
+        led_to = self._led_to(kind, namespace, name, clusters)
         answers = [self._answer(each, key) for each, key in keys]
         if not answers and not led_to:
-            raise QuestionError(self._never_seen(kind, namespace, name, asked))
+            raise QuestionError(self._never_seen(kind, namespace, name, asked, clusters))
         return facts.Why(
             now=self._journal.now(),
             kind=kind,
             namespace=namespace,
             name=name,
-            watches=self._watches_of(kind),
+            watches=self._watches_of(kind, clusters),
             answers=answers,
             led_to=led_to,
         )
 
-    def _watches_of(self, kind: str) -> list[facts.Watch]:
-        return [watch for watch in self.watches().watches if is_kind(kind, *kind_and_group(watch.kind))]
+    def _named(self, cluster: str) -> Collection[str]:
+        """Return the names of the clusters that are meant."""
+        names = {"", *(each.name for each in self._clusters())}
+        if cluster not in names:
+            raise QuestionError(f"the fleet has no cluster {cluster!r}" + did_you_mean(cluster, sorted(names - {""})))
+        return {cluster} if cluster else names
+
+    def _watches_of(self, kind: str, clusters: Collection[str]) -> list[facts.Watch]:
+        return [
+            watch
+            for watch in self.watches().watches
+            if watch.cluster in clusters and is_kind(kind, *kind_and_group(watch.kind))
+        ]
 
     def _asked(self, kind: str, name: str) -> list[AnyController]:
         """Return the controllers that are meant; none when the kind is one that is only watched."""
@@ -235,20 +254,23 @@ class Explainer:
         return [(gvk.kind, gvk.group) for cluster in self._clusters() for gvk in cluster.cache.informers()]
 
     def _keys_of(
-        self, controllers: Sequence[AnyController], namespace: str, name: str
+        self, controllers: Sequence[AnyController], namespace: str, name: str, clusters: Collection[str]
     ) -> list[tuple[AnyController, Hashable]]:
-        return [(each, key) for each in controllers for key in self._keys(each, namespace, name)]
+        return [(each, key) for each in controllers for key in self._keys(each, namespace, name, clusters)]
 
-    def _keys(self, controller: AnyController, namespace: str, name: str) -> Iterator[Hashable]:
+    def _keys(
+        self, controller: AnyController, namespace: str, name: str, clusters: Collection[str]
+    ) -> Iterator[Hashable]:
         """Find the requests that mean this object: those the journal, the queue or the cache knows."""
-        names = {"", *(cluster.name for cluster in self._clusters())}
-        wanted = [Request(namespace, name, cluster) for cluster in sorted(names)]
+        wanted = [Request(namespace, name, cluster) for cluster in sorted(clusters)]
         for key in wanted:
             is_cached = self._cached(controller, key) is not None
             if is_cached or self._journal.history(controller.name, key).runs or controller.queue.pending(key):
                 yield key
             elif self._is_elsewhere(controller, key):
                 yield key  # it is not cached here, and this replica knows which one has it
+        if "" not in clusters:
+            return
         text = f"{namespace}/{name}" if namespace else name
         others = (key for key in self._journal.keys(controller.name) if not isinstance(key, Request))
         yield from (key for key in others if str(key) == text)
@@ -377,7 +399,7 @@ class Explainer:
             calls=calls_of(history, reconcile.id),
         )
 
-    def _led_to(self, kind: str, namespace: str, name: str) -> list[facts.LedTo]:
+    def _led_to(self, kind: str, namespace: str, name: str, clusters: Collection[str]) -> list[facts.LedTo]:
         """Find reconciles of other objects that this one led to."""
         kinds = {controller.name: (controller.kind, controller.group) for controller in self._controllers()}
         found: list[facts.LedTo] = []
@@ -390,11 +412,13 @@ class Explainer:
                 led_to_of(controller, own, key, run, trigger)
                 for run in runs
                 for trigger in run.triggers
-                if is_event_of(trigger, kind, namespace, name)
+                if is_event_of(trigger, kind, namespace, name, clusters)
             ]
         return sorted(found, key=lambda led: -led.started)[:MAX_KEYS]
 
-    def _never_seen(self, kind: str, namespace: str, name: str, asked: Sequence[AnyController]) -> str:
+    def _never_seen(
+        self, kind: str, namespace: str, name: str, asked: Sequence[AnyController], clusters: Collection[str]
+    ) -> str:
         text = f"{kind} {namespace}/{name}" if namespace else f"{kind} {name}"
         elsewhere = {
             str(key)
@@ -406,7 +430,7 @@ class Explainer:
         waiting = [each.name for each in asked if not each.is_started]
         if waiting:
             hint += f"; the controller {waiting[0]} has not started in this process (it may not be the leader)"
-        for watch in self._watches_of(kind):
+        for watch in self._watches_of(kind, clusters):
             if watch.trouble or not watch.is_synced:
                 hint += f"; the watch of {watch.kind} is not synced: {watch.trouble or watch.state}"
         who = "its controllers" if len(asked) != 1 else f"the controller {asked[0].name}"

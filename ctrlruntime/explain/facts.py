@@ -221,6 +221,32 @@ class Shards(msgspec.Struct, kw_only=True):
     """None: the objects are not shared with other replicas."""
 
 
+class FleetCluster(msgspec.Struct, kw_only=True):
+    """One cluster besides that of the manager."""
+
+    name: str
+    state: str
+    """`Connecting`, `Engaged` or `Degraded`."""
+
+    seconds: float
+    """The time in this state."""
+
+    silence: float
+    """The time since its last response."""
+
+    reason: str
+    labels: dict[str, str]
+    waiting: int
+    """The number of requests that wait until it responds."""
+
+
+class Fleet(msgspec.Struct, kw_only=True):
+    """The response of `/fleet`."""
+
+    now: float
+    clusters: list[FleetCluster]
+
+
 class Overview(msgspec.Struct, kw_only=True):
     """All data of the HTML page."""
 
@@ -231,6 +257,7 @@ class Overview(msgspec.Struct, kw_only=True):
     loops: list[Loop]
     recent: list[Recent]
     ring: RingState | None = None
+    fleet: list[FleetCluster] = []
 
 
 class Answer(msgspec.Struct, kw_only=True):

@@ -74,6 +74,7 @@ def overview_page(seen: facts.Overview, query: Mapping[str, str] = _NO_QUERY) ->
             _section("Running now", _running(seen.controllers)),
             _section("Queues", _queues(seen.queues)),
             *([] if seen.ring is None else [_section("Replicas", _replicas(seen.ring))]),
+            *([_section("Clusters", _fleet(seen.fleet))] if seen.fleet else []),
             _section("Watches", _watches(seen.watches)),
             *([_section("Write loops", _loops(seen.loops))] if seen.loops else []),
             _section("Latest reconciles", _recent(seen.recent, seen.now)),
@@ -116,7 +117,7 @@ def _page(title: str, parts: Iterable[str], query: Mapping[str, str], *, kinds: 
         f"<title>{escape(title)}</title><style>{_STYLE}</style></head><body>"
         f'<header><h1>{escape(title)}</h1><span class="dim">{switch}</span>{_search(others, kinds)}</header>'
         '<nav><a href="./">all</a><span class="dim">as JSON:</span><a href="controllers">controllers</a>'
-        '<a href="queues">queues</a><a href="watches">watches</a><a href="shards">shards</a></nav>'
+        '<a href="queues">queues</a><a href="watches">watches</a><a href="shards">shards</a><a href="fleet">fleet</a></nav>'
         f"<main>{''.join(parts)}</main>{script}</body></html>"
     )
 
@@ -244,6 +245,24 @@ def _replicas(ring: RingState) -> str:
     problems = [f"{ring.unowned} slots without an owner"] if ring.unowned else []
     problems += [ring.trouble] if ring.trouble else []
     return _table(heads, rows, "none") + "".join(f'<p class="bad">{escape(each)}</p>' for each in problems)
+
+
+def _fleet(clusters: Sequence[facts.FleetCluster]) -> str:
+    rows = [
+        (
+            escape(each.name),
+            _mark(each.state, is_good=each.state == "Engaged"),
+            ago(each.seconds),
+            f"{ago(each.silence)} ago",
+            str(each.waiting),
+            escape(", ".join(f"{key}={value}" for key, value in each.labels.items())),
+            f'<span class="bad">{escape(each.reason)}</span>',
+        )
+        for each in clusters
+    ]
+    return _table(
+        ("cluster", "state", "for#", "last response#", "waiting requests#", "labels", "trouble"), rows, "none"
+    )
 
 
 def _loops(loops: Sequence[facts.Loop]) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from ctrlruntime import journal as record
 from ctrlruntime.explain.loops import WriteLoop
 
@@ -19,11 +21,11 @@ def kind_and_group(text: str) -> tuple[str, str]:
     return kind, group
 
 
-def is_event_of(trigger: object, kind: str, namespace: str, name: str) -> bool:
-    """Return whether a trigger is an event of this object."""
+def is_event_of(trigger: object, kind: str, namespace: str, name: str, clusters: Collection[str]) -> bool:
+    """Return whether a trigger is an event of this object in one of the clusters."""
     if not isinstance(trigger, record.Trigger) or (trigger.namespace, trigger.name) != (namespace, name):
         return False
-    return is_kind(kind.partition(".")[0], without_metadata(trigger.source), "")
+    return trigger.cluster in clusters and is_kind(kind.partition(".")[0], without_metadata(trigger.source), "")
 
 
 def without_metadata(name: str) -> str:

@@ -22,7 +22,9 @@ def pages(explainer: Explainer) -> dict[str, Page]:
             # The search of the page has one field for namespace/name.
             namespace, _, name = query.get("name", "").strip().rpartition("/")
             namespace = query.get("namespace", "") or namespace
-            return explainer.why(query.get("kind", "").strip(), namespace, name, query.get("controller", ""))
+            return explainer.why(
+                query.get("kind", "").strip(), namespace, name, query.get("controller", ""), query.get("cluster", "")
+            )
         except QuestionError as error:
             return facts.Refusal(error=str(error))
 
@@ -32,6 +34,7 @@ def pages(explainer: Explainer) -> dict[str, Page]:
         f"{ROOT}queues": Page(lambda _: explainer.queues(), _json, _refused_json),
         f"{ROOT}watches": Page(lambda _: explainer.watches(), _json, _refused_json),
         f"{ROOT}shards": Page(lambda _: explainer.shards(), _json, _refused_json),
+        f"{ROOT}fleet": Page(lambda _: explainer.fleet(), _json, _refused_json),
         f"{ROOT}why": Page(why, _json, _refused_json),
         f"{ROOT}object": Page(why, _html(html.why_page), _refused_html),
     }

@@ -1,10 +1,40 @@
 """Fleets: one operator for many clusters.
 
-A cluster that is added to the manager is part of its fleet: `mgr.add(ctrl.Cluster(config, name="eu"))`. Controllers watch all of them with
-`on="fleet"`. See `ctrlruntime.fleet.clusters`.
+Pass `fleet=ctrl.Fleet(provider)` to `new_manager`, or add single clusters: `mgr.add(ctrl.Cluster(config, name="eu"))`. Controllers watch all of
+them with `on="fleet"`. See `ctrlruntime.fleet.clusters`.
 """
 
-from ctrlruntime.fleet.clusters import ClusterStatus, FleetClusters
-from ctrlruntime.fleet.life import ClusterState
+from __future__ import annotations
 
-__all__ = ["ClusterState", "ClusterStatus", "FleetClusters"]
+from typing import TYPE_CHECKING
+
+from ctrlruntime.lazy import lazy_attributes
+
+if TYPE_CHECKING:
+    from ctrlruntime.fleet.clusters import ClusterStatus, FleetClusters
+    from ctrlruntime.fleet.life import ClusterState
+    from ctrlruntime.fleet.provider import ClusterSource, Inventory, Provider
+    from ctrlruntime.fleet.providers import KubeconfigFiles, KubeconfigSecrets, Static
+
+__all__ = [
+    "ClusterSource",
+    "ClusterState",
+    "ClusterStatus",
+    "FleetClusters",
+    "Inventory",
+    "KubeconfigFiles",
+    "KubeconfigSecrets",
+    "Provider",
+    "Static",
+]
+
+if not TYPE_CHECKING:
+    __getattr__ = lazy_attributes(
+        __name__,
+        {
+            **dict.fromkeys(("ClusterStatus", "FleetClusters"), ".clusters"),
+            "ClusterState": ".life",
+            **dict.fromkeys(("ClusterSource", "Inventory", "Provider"), ".provider"),
+            **dict.fromkeys(("KubeconfigFiles", "KubeconfigSecrets", "Static"), ".providers"),
+        },
+    )

@@ -13,26 +13,32 @@ import contextvars
 import math
 import random
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
 from typing_extensions import override
 
 from ctrlruntime import log
-from ctrlruntime.api.metadata import Metadata, ObjectKey
+from ctrlruntime.api.metadata import Metadata, ObjectKey, metadata_of
+from ctrlruntime.cache.options import CacheOptions
 from ctrlruntime.client.interfaces import Client, Reader
 from ctrlruntime.client.wrapped import WrappedClient
 from ctrlruntime.cluster import Cluster
 from ctrlruntime.controller.controller import Controller, Watch
 from ctrlruntime.errors import APIStatusError, ClusterGoneError, ClusterNotReadyError, ConfigError, CtrlError
+from ctrlruntime.explain import facts
 from ctrlruntime.fleet.life import FIRST_RETRY, LONGEST_RETRY, MAX_SILENCE, PROBE_AFTER, ClusterState, Life, Seen
+from ctrlruntime.fleet.provider import ClusterSource, Inventory, Provider
 from ctrlruntime.handler import EventHandler
 from ctrlruntime.ownership.state import SlotOwner
 from ctrlruntime.predicate import Predicate
 from ctrlruntime.reconcile import Request
+from ctrlruntime.rest.content import METADATA_ITEM
 from ctrlruntime.rest.fence import Grant
 from ctrlruntime.rest.redaction import shown_url
+from ctrlruntime.rest.transport import Transport
+from ctrlruntime.scheme import Scheme
 from ctrlruntime.source import LOW_PRIORITY, Kind, Reason
 
 __all__ = ["ClusterStatus", "FleetClusters", "FleetShare", "Template"]
@@ -53,6 +59,7 @@ MAP_AFTER: Final = 0.2
 """Seconds after which map functions are called again for a new cluster, so that several new ones cost one round."""
 
 _PROBE: Final = "/version"
+_KUBE_SYSTEM: Final = "/api/v1/namespaces/kube-system"
 _HUB: Final = 0
 """The number of the manager's own cluster."""
 
@@ -72,6 +79,43 @@ class ClusterStatus(msgspec.Struct, frozen=True, kw_only=True):
 
     silence: float
     """Seconds since the last response."""
+
+    labels: Mapping[str, str]
+    """The labels that its provider has set."""
+
+
+class Fleet:
+    """The providers of other clusters, and the options of these clusters.
+
+    Pass it to `new_manager`.
+
+    Args:
+        providers: they name the clusters, also while the manager runs.
+        scheme: the classes of your kinds; None: that of the manager.
+        cache: namespaces, selectors and transforms of the cache of each cluster.
+        disable_cache_for: classes that clients always read live.
+        read_your_writes_timeout: seconds that a cached read waits for this process's own writes.
+
+    Raises: ConfigError for two providers with the same name.
+
+    """
+
+    def __init__(
+        self,
+        *providers: Provider,
+        scheme: Scheme | None = None,
+        cache: CacheOptions | None = None,
+        disable_cache_for: Collection[type[Any]] = (),
+        read_your_writes_timeout: float = 5.0,
+    ) -> None:
+        names = [provider.name for provider in providers]
+        if twice := next((name for name in names if names.count(name) > 1), ""):
+            raise ConfigError(f"the fleet has two providers named {twice!r}. Give one of them another name")
+        self.providers = providers
+        self.scheme = scheme
+        self.cache = cache
+        self.disable_cache_for = disable_cache_for
+        self.read_your_writes_timeout = read_your_writes_timeout
 
 
 class Template(msgspec.Struct, frozen=True, eq=False):
@@ -94,14 +138,27 @@ class _Templates(msgspec.Struct, eq=False):
 class _Member:
     """One cluster, and what the controllers have of it."""
 
-    def __init__(self, cluster: Cluster, number: int, now: float, deadline: Callable[[], float | None]) -> None:
+    def __init__(
+        self,
+        cluster: Cluster,
+        number: int,
+        now: float,
+        deadline: Callable[[], float | None],
+        source: ClusterSource | None,
+    ) -> None:
         self.cluster = cluster
+        self.source = source
+        """The access, from its provider; None for a cluster that was added by hand."""
+
         self.number = number
         """Its place among all clusters that there were, so that one with a former name is another one."""
 
         self.life = Life(now)
         self.error = ""
         self.is_listed = False
+        self.has_failed = False
+        """Its task ended by a bug."""
+
         self.grants = {True: Grant(deadline), False: Grant(_always)}
         """The right to write for reconciles of its requests: of controllers that need leadership, and of others."""
 
@@ -109,8 +166,14 @@ class _Member:
         self.parked: dict[FleetShare, dict[Request, None]] = {}
         """The requests of each controller that wait until it responds again."""
 
+        self.uid = ""
+        """That of its Namespace kube-system, which tells it from another cluster; empty if it is not known."""
+
         self.turned = asyncio.Event()
         """Set when something happened that may change its state."""
+
+        self.hurried = asyncio.Event()
+        """Set when it should be asked for a response at once."""
 
         self.task: asyncio.Task[None] | None = None
         self.group: asyncio.TaskGroup | None = None
@@ -124,13 +187,25 @@ class _Member:
     def is_engaged(self) -> bool:
         return self.life.state is ClusterState.ENGAGED
 
+    def has(self, wanted: ClusterSource) -> bool:
+        """Return whether the cluster works with the access that its provider wants."""
+        return not self.has_failed and self.source is not None and self.source.fingerprint == wanted.fingerprint
+
+    def wake(self) -> None:
+        """Look at its state, and ask it for a response."""
+        self.turned.set()
+        self.hurried.set()
+
     def park(self, share: FleetShare, request: Request) -> None:
         self.parked.setdefault(share, {})[request] = None
 
     def reason(self) -> str:
         """Return why it is not engaged."""
-        if self.error or self.life.state is not ClusterState.CONNECTING:
+        if self.error or self.life.state is ClusterState.ENGAGED:
             return self.error
+        if self.life.state is ClusterState.DEGRADED:
+            failures = self.cluster.contact.failures
+            return f"{failures} failures in a row" if failures else f"no response for {MAX_SILENCE:g} s"
         return "; ".join(f"{kind} is not listed: {why}" for kind, why in self.cluster.cache.unsynced().items() if why)
 
 
@@ -154,6 +229,10 @@ class FleetShare:
     @property
     def is_divided(self) -> bool:
         return False
+
+    @property
+    def has_lanes(self) -> bool:
+        return True
 
     def slot(self, request: Request) -> int | None:
         if not request.cluster:
@@ -196,6 +275,7 @@ class FleetClusters:
     def __init__(
         self,
         hub: Cluster,
+        options: Fleet | None = None,
         *,
         prepare: Callable[[Cluster], None],
         forget: Callable[[Cluster], None],
@@ -204,6 +284,7 @@ class FleetClusters:
         rng: Callable[[], float] = random.random,
     ) -> None:
         self._hub = hub
+        self._options = options or Fleet()
         self._prepare = prepare
         self._forget = forget
         self._clock = clock
@@ -215,6 +296,14 @@ class FleetClusters:
         self._first_connects = asyncio.Semaphore(FIRST_CONNECTS)
         self._retries = asyncio.Semaphore(RETRIES)
         self._context: contextvars.Context | None = None
+        self._wanted: dict[str, ClusterSource | None] = {}
+        """What the providers say about each name; None: the cluster is to be removed."""
+
+        self._changes: dict[str, asyncio.Task[None]] = {}
+        """The tasks that add, replace or remove a cluster of a provider, by name."""
+
+        self._inventories = [(each, _Inventory(self, each.name)) for each in self._options.providers]
+        self._providing: list[asyncio.Task[None]] = []
         self._mappings: dict[Controller[Any], asyncio.Task[None]] = {}
         """Controllers whose map functions of the hub are called again."""
 
@@ -247,7 +336,36 @@ class FleetClusters:
             seconds=now - member.life.since,
             reason=member.reason(),
             silence=member.life.silence(now),
+            labels={} if member.source is None else member.source.labels,
         )
+
+    def explained(self) -> list[facts.FleetCluster]:
+        """Return what the debug page shows."""
+        found = ((self.status(name), self._member(name)) for name in self.names())
+        return [
+            facts.FleetCluster(
+                name=each.name,
+                state=each.state.value,
+                seconds=each.seconds,
+                silence=each.silence,
+                reason=each.reason,
+                labels=dict(each.labels),
+                waiting=sum(map(len, member.parked.values())),
+            )
+            for each, member in found
+        ]
+
+    def counts(self) -> dict[str, int]:
+        """Return the number of clusters by state; empty without a fleet. Safe in any thread."""
+        states = [member.life.state for member in list(self._members.values())]
+        if not states and not self._options.providers:
+            return {}
+        return {state.value: states.count(state) for state in ClusterState if state is not ClusterState.GONE}
+
+    @property
+    def is_synced(self) -> bool:
+        """Whether each provider has named all its clusters."""
+        return all(inventory.is_synced for _, inventory in self._inventories)
 
     def _member(self, name: str) -> _Member:
         member = self._members.get(name)
@@ -267,6 +385,9 @@ class FleetClusters:
 
         Raises: ConfigError for a name in use.
         """
+        self._add(cluster, None)
+
+    def _add(self, cluster: Cluster, source: ClusterSource | None) -> None:
         if not cluster.name or cluster.name in self._members:
             named = f"a cluster named {cluster.name!r}" if cluster.name else "a cluster without a name, its own"
             raise ConfigError(
@@ -275,8 +396,10 @@ class FleetClusters:
             )
         self._prepare(cluster)
         self._number += 1
-        member = self._members[cluster.name] = _Member(cluster, self._number, self._clock(), self._hub.fence.deadline)
-        cluster.contact.on_turn = member.turned.set
+        member = self._members[cluster.name] = _Member(
+            cluster, self._number, self._clock(), self._hub.fence.deadline, source
+        )
+        cluster.contact.on_turn = member.wake
         if self._context is not None:
             self._begin(member)
 
@@ -298,6 +421,84 @@ class FleetClusters:
         await member.cluster.close()
         del self._members[name]
         self._forget(member.cluster)
+
+    # --- providers ---------------------------------------------------------------------------------------------------
+
+    async def _provide(self, provider: Provider, inventory: Inventory) -> None:
+        """Run a provider, again and again: what it has set stays while it fails."""
+        delay = FIRST_RETRY
+        while True:
+            began = self._clock()
+            try:
+                await provider.run(inventory)
+                error = "it returned"
+            except Exception as failure:  # noqa: BLE001 - user code
+                error = log.describe(failure)
+            if self._clock() - began > LONGEST_RETRY:
+                delay = FIRST_RETRY
+            _log.error("provider failed, running it again", provider=provider.name, error=error, retryIn=delay)
+            await self._sleep(delay)
+            delay = min(2 * delay, LONGEST_RETRY)
+
+    def want(self, name: str, source: ClusterSource | None) -> None:
+        """Note what a provider says about a cluster. Called by its inventory."""
+        self._wanted[name] = source
+        if name not in self._changes:
+            self._changes[name] = asyncio.create_task(self._change(name), context=self._context)
+
+    async def _change(self, name: str) -> None:
+        """Make a cluster what its provider said last."""
+        try:
+            while True:
+                wanted, member = self._wanted.get(name), self._members.get(name)
+                if wanted is None and member is None:
+                    return
+                if wanted is None:
+                    await self.remove(name)
+                elif member is not None and not member.has(wanted):
+                    if not await self._replace_credentials(member, wanted):
+                        await self.remove(name)
+                elif member is None:
+                    self._add(self._make(name, wanted), wanted)
+                else:
+                    member.source = wanted
+                    return
+        except Exception as error:  # noqa: BLE001 - the other clusters must not end with this one
+            _log.error("cluster not changed", cluster=name, exc_info=error)
+        finally:
+            del self._changes[name]
+
+    async def _replace_credentials(self, member: _Member, wanted: ClusterSource) -> bool:
+        """Give a cluster its new access while it runs. Returns False if it must begin anew: it may be another cluster."""
+        cluster, tls = member.cluster, wanted.config.tls
+        if member.has_failed or not cluster.config.differs_in_credentials_only(wanted.config):
+            return False
+        transport = Transport(wanted.config)
+        try:
+            uid = await _uid_of(transport)
+        finally:
+            await transport.close()
+        present = cluster.config.tls
+        has_same_authority = (tls.ca_data, tls.ca_file) == (present.ca_data, present.ca_file)
+        if uid != member.uid if uid and member.uid else not has_same_authority:
+            return False
+        if member.life.state is ClusterState.GONE or not cluster.replace_credentials(wanted.config):
+            return False
+        _log.info("credentials of the cluster replaced", cluster=member.name)
+        member.source = wanted
+        member.wake()
+        return True
+
+    def _make(self, name: str, source: ClusterSource) -> Cluster:
+        options = self._options
+        return Cluster(
+            source.config,
+            name=name,
+            scheme=options.scheme or self._hub.scheme,
+            cache=options.cache,
+            disable_cache_for=options.disable_cache_for,
+            read_your_writes_timeout=options.read_your_writes_timeout,
+        )
 
     # --- controllers -------------------------------------------------------------------------------------------------
 
@@ -369,9 +570,14 @@ class FleetClusters:
         try:
             for member in self._members.values():
                 self._begin(member)
+            self._providing = [
+                asyncio.create_task(self._provide(each, inventory), name=f"provider {each.name}")
+                for each, inventory in self._inventories
+            ]
             await asyncio.get_running_loop().create_future()
         finally:
             self._context = None
+            await asyncio.gather(*map(_cancel, [*self._providing, *self._changes.values()]))
             tasks = [*(member.task for member in self._members.values()), *self._mappings.values()]
             await asyncio.gather(*map(_cancel, tasks))
 
@@ -386,11 +592,14 @@ class FleetClusters:
                 group.create_task(self._reach(member))
                 group.create_task(self._follow(member))
         except Exception as error:  # noqa: BLE001 - a bug; it must not end the other clusters
-            member.error = log.describe(error)
+            member.error, member.has_failed = log.describe(error), True
+            member.life.fail(self._clock())
             _log.error("cluster failed", cluster=member.name, exc_info=error)
-            member.group = None
             self._withdraw(member)
             await self._end_reconciles(member, within=0.0)
+            if member.source is not None:
+                await self._sleep(LONGEST_RETRY)
+                self.want(member.name, member.source)  # which makes a new one
 
     async def _follow(self, member: _Member) -> None:
         """Do what follows from each change of the state."""
@@ -412,7 +621,7 @@ class FleetClusters:
     async def _enter(self, member: _Member, before: ClusterState, after: ClusterState) -> None:
         fields = {"cluster": member.name, "after": before.value}
         if after is ClusterState.DEGRADED:
-            _log.warning("cluster does not respond, its reconciles wait", error=member.error, **fields)
+            _log.warning("cluster does not respond, its reconciles wait", error=member.reason(), **fields)
             self._withdraw(member)
             await self._end_reconciles(member, within=0.0)
             return
@@ -434,20 +643,31 @@ class FleetClusters:
         while True:
             silence = member.life.silence(self._clock())
             if member.is_engaged and not member.cluster.contact.failures and silence < PROBE_AFTER:
-                await self._sleep(max(PROBE_AFTER - silence, 0.1))
+                await self._pause(member, max(PROBE_AFTER - silence, 0.1))
                 continue
             async with connects:
                 has_answered = await self._probe(member)
             connects = self._retries
             if not has_answered:
-                await self._sleep(delay * (1.0 + 0.2 * self._rng()))
+                await self._pause(member, delay * (1.0 + 0.2 * self._rng()))
                 delay = min(2 * delay, LONGEST_RETRY)
                 continue
             delay = FIRST_RETRY
             if not member.is_listed:
+                member.uid = await _uid_of(member.cluster.transport)
                 await self._list(member)
             member.turned.set()
             await self._sleep(FIRST_RETRY)
+
+    async def _pause(self, member: _Member, seconds: float) -> None:
+        """Wait, but not longer than until something happens."""
+        waits = [asyncio.ensure_future(self._sleep(seconds)), asyncio.ensure_future(member.hurried.wait())]
+        try:
+            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for wait in waits:
+                wait.cancel()
+            member.hurried.clear()
 
     async def _probe(self, member: _Member) -> bool:
         """Return whether the API server responds."""
@@ -474,9 +694,37 @@ class FleetClusters:
         member.is_listed = True
 
     @staticmethod
-    def _spawn(member: _Member, work: Any) -> None:
+    def _spawn(member: _Member, work: Coroutine[Any, Any, None]) -> None:
         assert member.group is not None
         member.group.create_task(work)
+
+
+class _Inventory:
+    """The inventory of one provider."""
+
+    def __init__(self, clusters: FleetClusters, provider: str) -> None:
+        self._clusters = clusters
+        self._prefix = f"{provider}/"
+        self._names: set[str] = set()
+        self.is_synced = False
+
+    @property
+    def hub(self) -> Cluster:
+        return self._clusters._hub  # noqa: SLF001 - the other half of this class
+
+    def set(self, name: str, source: ClusterSource, /) -> None:
+        self._names.add(name)
+        self._clusters.want(self._prefix + name, source)
+
+    def remove(self, name: str, /) -> None:
+        self._names.discard(name)
+        self._clusters.want(self._prefix + name, None)
+
+    def names(self) -> list[str]:
+        return sorted(self._names)
+
+    def synced(self) -> None:
+        self.is_synced = True
 
 
 class _MemberClient(WrappedClient):
@@ -514,6 +762,15 @@ class _MemberClient(WrappedClient):
         if state is ClusterState.CONNECTING:
             why = self._member.reason() or "its kinds are not listed yet"
             raise ClusterNotReadyError(f"the cluster {name!r} is not connected: {why}")
+
+
+async def _uid_of(transport: Transport) -> str:
+    """Return the uid of the Namespace kube-system; empty if it cannot be read."""
+    try:
+        answer = await transport.request("GET", _KUBE_SYSTEM, accept=METADATA_ITEM, timeout=PROBE_TIMEOUT)
+        return metadata_of(answer.body).uid
+    except (CtrlError, ValueError):
+        return ""
 
 
 async def _cancel(task: asyncio.Task[None] | None) -> None:

@@ -92,6 +92,10 @@ class Life:
         """The cluster was removed."""
         self._enter(ClusterState.GONE, now)
 
+    def fail(self, now: float) -> None:
+        """Its task has ended, so nothing of it is up to date any more."""
+        self._enter(ClusterState.DEGRADED, now)
+
     def silence(self, now: float) -> float:
         """Return the seconds since the last response, or since the start."""
         return now - self._answered_at

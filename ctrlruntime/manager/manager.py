@@ -32,7 +32,7 @@ from ctrlruntime.controller.options import ControllerDefaults
 from ctrlruntime.errors import ConfigError, LeaderElectionLostError
 from ctrlruntime.explain.calls import call_observer, left_out_observer
 from ctrlruntime.explain.loops import WriteLoops
-from ctrlruntime.fleet.clusters import FleetClusters, Template
+from ctrlruntime.fleet.clusters import Fleet, FleetClusters, Template
 from ctrlruntime.journal import Journal
 from ctrlruntime.manager.declarations import Declarations
 from ctrlruntime.manager.discovery import discover
@@ -52,6 +52,7 @@ from ctrlruntime.manager.shards import SharedObjects
 from ctrlruntime.manager.sideloop import SideLoop
 from ctrlruntime.manager.watchdog import USUAL, LoopWatch, Watchdog
 from ctrlruntime.metrics import Metrics
+from ctrlruntime.reconcile import Request
 from ctrlruntime.recorder import EventRecorder
 from ctrlruntime.rest.config import Config
 from ctrlruntime.rest.fence import Actor, acting
@@ -102,6 +103,7 @@ class Manager:
         leader_election: LeaderElection | None = None,
         sharding: Sharding | None = None,
         has_replicas: bool = False,
+        fleet: Fleet | None = None,
         metrics_bind_address: str = "",
         health_probe_bind_address: str = "",
         graceful_shutdown_timeout: float | None = 30.0,
@@ -162,8 +164,10 @@ class Manager:
         self._observe_call = call_observer(self.journal, tracing)
         self._write_loops: list[WriteLoops] = []
         self._observe(cluster)
-        self.fleet = FleetClusters(cluster, prepare=self._prepare_cluster, forget=self._forget_cluster)
-        """The other clusters: those that were added with `add`."""
+        self.fleet = FleetClusters(cluster, fleet, prepare=self._prepare_cluster, forget=self._forget_cluster)
+        """The other clusters: those of the providers, and those that were added with `add`."""
+
+        self.metrics.clusters = self.fleet.counts
 
         self._controllers: list[Controller[Any]] = []
         self.shards = SharedObjects(lambda: self._controllers, cluster.fence)
@@ -387,6 +391,7 @@ class Manager:
 
     def _forget_cluster(self, cluster: Cluster) -> None:
         self.metrics.exclude(cluster.metrics)
+        self.journal.forget(lambda key: isinstance(key, Request) and key.cluster == cluster.name)
         self._write_loops = [loops for loops in self._write_loops if loops.cluster != cluster.name]
 
     def _observe(self, cluster: Cluster) -> None:
@@ -592,6 +597,7 @@ class Manager:
             lambda: self._clusters,
             loops=lambda: self._write_loops,
             ring=lambda: None if self._replica is None else self._replica.state(),
+            fleet=self.fleet.explained,
         )
         stack = list[str] if self._watch is None else self._watch.stack
         return debug_server(
@@ -941,6 +947,7 @@ def new_manager(
     disable_cache_for: Collection[type[Any]] = (),
     leader_election: LeaderElection | None = None,
     sharding: Sharding | None = None,
+    fleet: Fleet | None = None,
     metrics_bind_address: str | None = None,
     health_probe_bind_address: str | None = None,
     graceful_shutdown_timeout: float | None = 30.0,
@@ -967,6 +974,7 @@ def new_manager(
         leader_election: elect one leader with a Lease; with `flags` only if `--leader-elect` is set.
         sharding: share the objects of controllers with `sharded=True` among all replicas, in place of leader election. With `flags` only
             if `--leader-elect` is set; otherwise, and without `sharding` in a test, this process reconciles everything.
+        fleet: providers of other clusters, which controllers watch with `on="fleet"`.
         metrics_bind_address: host:port of `/metrics`; empty or "0", the default, turns it off.
         health_probe_bind_address: host:port of `/healthz` and `/readyz`; empty or "0" turns it off.
         graceful_shutdown_timeout: seconds that running reconciles may take at a stop; 0: none, None: no limit.
@@ -1018,6 +1026,7 @@ def new_manager(
         leader_election=leader_election,
         sharding=sharding,
         has_replicas=has_replicas,
+        fleet=fleet,
         metrics_bind_address=metrics_bind_address or "",
         health_probe_bind_address=health_probe_bind_address or "",
         graceful_shutdown_timeout=graceful_shutdown_timeout,

@@ -61,6 +61,12 @@ class Collector(PrometheusCollector):
         yield from self._rest()
         yield from self._leaders()
         yield from self._shards()
+        yield _gauge(
+            "ctrlruntime_fleet_clusters",
+            "Clusters of the fleet by state",
+            ("state",),
+            [((state,), count) for state, count in self._metrics.clusters().items()],
+        )
         yield from self._loop()
         yield from self._caches()
         yield from self._clients()

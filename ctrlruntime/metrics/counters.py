@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TypeVar
 
 from ctrlruntime.metrics.cache import CacheMetrics
@@ -35,6 +35,9 @@ class Counters:
         self.rest = RestMetrics()
         self.fence = FenceMetrics()
         self.loop = LoopMetrics()
+        self.clusters: Callable[[], Mapping[str, int]] = dict
+        """Returns the number of other clusters by state, in any thread; empty without a fleet."""
+
         self._included: list[Counters] = []
 
     def include(self, other: Counters) -> None:

@@ -410,6 +410,10 @@ class ControllerShard(ABC, Generic[R]):
     def is_divided(self) -> bool:
         return True
 
+    @property
+    def has_lanes(self) -> bool:
+        return False
+
     def owner_by_key(self, request: R) -> SlotOwner | None:
         """Return who reconciles a request, whether its object is cached here or not. None: its key does not say it."""
         return self.owner(request)

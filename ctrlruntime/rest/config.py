@@ -14,10 +14,10 @@ import sys
 import time
 import urllib.parse
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Final, cast
 
 from ctrlruntime.errors import ConfigError, NoConfigError
 from ctrlruntime.rest import kubeconfig as files
@@ -241,6 +241,13 @@ class Config:
             url = f"{urllib.parse.urlsplit(url).scheme}://{bracketed}"
         return self.proxy_environment.proxy_for(url)
 
+    def differs_in_credentials_only(self, other: Config) -> bool:
+        """Return whether all but the credential and the certificates is the same."""
+        names = {each.name for each in fields(self)} - {"credential", "tls", "namespace", "source"}
+        return self.tls.server_name == other.tls.server_name and all(
+            getattr(self, name) == getattr(other, name) for name in names
+        )
+
     def impersonation_headers(self) -> list[tuple[str, str]]:
         """Return the impersonation headers; names repeat, so they are not a dict."""
         return self.impersonate.headers() if self.impersonate is not None else []
@@ -321,6 +328,52 @@ def get_config(
     )
 
 
+def config_from_kubeconfig(
+    raw: bytes,
+    *,
+    where: str,
+    context: str | None = None,
+    allow_exec: bool = False,
+    environ: Mapping[str, str] = os.environ,
+    now: Callable[[], float] = time.time,
+) -> Config:
+    """Return a configuration from the content of a kubeconfig, such as that of a Secret.
+
+    Args:
+        raw: the content.
+        where: its place, for messages.
+        context: None: the current one.
+        allow_exec: accept `exec`, `auth-provider` and names of files. Without it, who writes the kubeconfig can neither run a program here
+            nor read a file.
+        environ: has the proxies.
+        now: the clock for the validity of certificates.
+
+    Raises:
+        ConfigError: the kubeconfig cannot be used.
+
+    """
+    picked = files.parse(raw, where, context)
+    if not allow_exec:
+        _refuse_local(picked)
+    return _from_context(picked, where, ProxyEnvironment.read(environ), now)
+
+
+_LOCAL: Final = {
+    "cluster": ("certificate-authority",),
+    "user": ("exec", "auth-provider", "tokenFile", "client-certificate", "client-key"),
+}
+"""The fields of a kubeconfig that run a program, or read a file."""
+
+
+def _refuse_local(picked: files.Context) -> None:
+    for kind, entry in (("cluster", picked.cluster), ("user", picked.user)):
+        if entry is not None and (found := [name for name in _LOCAL[kind] if entry.fields.get(name)]):
+            raise ConfigError(
+                f"{entry.file}: {kind} {entry.name!r} has {' and '.join(found)}, which runs a program or reads a file of this machine. "
+                "Use a token, or the data of certificates, or pass allow_exec=True if you trust who writes it"
+            )
+
+
 def _kubeconfig_files(explicit: str | None, variable: str) -> list[str]:
     if explicit:
         path = Path(explicit).expanduser().absolute()
@@ -368,7 +421,10 @@ def _in_cluster(environ: Mapping[str, str], account: Path, proxies: ProxyEnviron
 def _from_kubeconfig(
     paths: Sequence[str], context: str | None, proxies: ProxyEnvironment, now: Callable[[], float]
 ) -> Config:
-    picked = files.load(paths, context)
+    return _from_context(files.load(paths, context), " and ".join(paths), proxies, now)
+
+
+def _from_context(picked: files.Context, places: str, proxies: ProxyEnvironment, now: Callable[[], float]) -> Config:
     cluster, user = picked.cluster, picked.user
     tls = _tls(cluster, user)
     where = f"{cluster.file}: cluster {cluster.name!r}"
@@ -387,7 +443,7 @@ def _from_kubeconfig(
             proxy_environment=proxies,
             impersonate=None if user is None else _impersonation(user),
             namespace=picked.namespace or "default",
-            source=f"context {picked.name} of {' and '.join(paths)}",
+            source=f"context {picked.name} of {places}",
         )
     except ConfigError as error:
         raise ConfigError(f"context {picked.name!r}: {error}") from error

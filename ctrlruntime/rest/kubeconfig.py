@@ -106,6 +106,23 @@ def load(files: Sequence[str], context: str | None = None) -> Context:
     return merged.pick(context, " and ".join(files))
 
 
+def parse(raw: bytes, where: str, context: str | None = None) -> Context:
+    """Return `context` (None: the current one) of the content of a kubeconfig.
+
+    `where`: its place, for messages. Raises: ConfigError.
+    """
+    merged = _Merged()
+    merged.add(where, _content(raw, where))
+    return merged.pick(context, where)
+
+
+def contexts(file: str) -> list[str]:
+    """Return the names of the contexts in a kubeconfig. Raises: ConfigError."""
+    merged = _Merged()
+    merged.add(file, _read(file))
+    return list(merged.contexts)
+
+
 class _Merged:
     """The merged files: the first of two entries with one name, and of two current contexts, is used."""
 
@@ -160,18 +177,23 @@ def _entries(whole: Entry, section: str, key: str) -> dict[str, Entry]:
 
 
 def _read(file: str) -> Mapping[str, Any]:
+    try:
+        with Path(file).open("rb") as opened:
+            raw = opened.read(MAX_SIZE + 1)
+    except OSError as error:
+        raise ConfigError(f"cannot read kubeconfig {file} ({error.strerror}); check the path") from error
+    return _content(raw, file)
+
+
+def _content(raw: bytes, file: str) -> Mapping[str, Any]:
     import yaml
 
     from ctrlruntime.api import yaml_nodes
 
+    if len(raw) > MAX_SIZE:
+        raise ConfigError(f"kubeconfig {file} has more than {MAX_SIZE // 2**20} MiB. Check the path")
     try:
-        with Path(file).open("rb") as opened:
-            raw = opened.read(MAX_SIZE + 1)
-        if len(raw) > MAX_SIZE:
-            raise ConfigError(f"kubeconfig {file} has more than {MAX_SIZE // 2**20} MiB. Check the path")
         text = raw.decode("utf-8")
-    except OSError as error:
-        raise ConfigError(f"cannot read kubeconfig {file} ({error.strerror}); check the path") from error
     except UnicodeDecodeError as error:
         raise ConfigError(f"kubeconfig {file} is not text ({error.reason})") from error
     try:

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from ctrlruntime.errors import ConfigError
 from ctrlruntime.tls import client_context, load_pair
@@ -94,7 +94,7 @@ class TLSContexts:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._config = config
-        self._credential = credential
+        self.credential: Any = credential
         self._check_interval = check_interval
         self._clock = clock
         self._lock = threading.Lock()
@@ -114,7 +114,7 @@ class TLSContexts:
         Raises: ConfigError if the certificates cannot be read and never could.
         """
         with self._lock:
-            certificate = _certificate_of(self._credential)
+            certificate = _certificate_of(self.credential)
             now = self._clock()
             fresh = now - self._checked < self._check_interval and certificate == self._certificate
             if self._context is not None and fresh:
@@ -125,6 +125,18 @@ class TLSContexts:
                 self._remake(certificate, made_from)
             assert self._context is not None
             return self._context
+
+    def replace(self, config: TLSConfig, credential: object) -> None:
+        """Use other certificates and another credential from the next connection and request on. The name of the server stays.
+
+        Raises: ConfigError for certificates that cannot be used; then nothing changes.
+        """
+        certificate = _certificate_of(credential)
+        context = make_context(config, certificate)
+        with self._lock:
+            self._config, self.credential = config, credential
+            self._context, self._certificate, self._checked = context, certificate, self._clock()
+            self._made_from = (certificate, tuple(_stamp(file) for file in config.files))
 
     def _remake(self, certificate: ClientCertificate | None, made_from: object) -> None:
         try:

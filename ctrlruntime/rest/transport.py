@@ -26,6 +26,7 @@ from ctrlruntime import log
 from ctrlruntime.errors import AnswerTooLargeError, APIStatusError, ConfigError, RequestTimeoutError, TransportError
 from ctrlruntime.rest.connection import Answer, Connection, ExchangeError, Headers, OversizeError
 from ctrlruntime.rest.content import JSON
+from ctrlruntime.rest.credentials import Credential
 from ctrlruntime.rest.fence import Fence
 from ctrlruntime.rest.limits import AnswerLimits, TokenBucket
 from ctrlruntime.rest.pool import Address, ConnectTimeoutError, Pool
@@ -431,6 +432,19 @@ class Transport:
         if pool is not None:
             await pool.close()
 
+    def replace_credentials(self, config: Config) -> None:
+        """Use the credential and the certificates of another configuration of the same server, also in all siblings.
+
+        The next request uses them, and no idle connection of before. Running requests and watches continue.
+
+        Raises: ConfigError for certificates that cannot be used; then nothing changes.
+        """
+        self.tls.replace(config.tls, config.credential)
+        self.config = config
+        for loop, pool in list(self._pools.items()):
+            with contextlib.suppress(RuntimeError):  # the loop has ended, and its connections with it
+                loop.call_soon_threadsafe(pool.distrust)
+
     def distrust_connections(self) -> None:
         """Do not reuse any current connection; running requests continue.
 
@@ -473,8 +487,9 @@ class Transport:
 
     async def _headers(self, accept: str) -> dict[str, str]:
         headers = {"Accept": accept, "Accept-Encoding": "gzip"}
-        if self.config.credential is not None:
-            headers.update(await self.config.credential.headers())
+        credential: Credential | None = self.tls.credential
+        if credential is not None:
+            headers.update(await credential.headers())
         return headers
 
     async def _stream_headers(self, accept: str) -> dict[str, str]:
@@ -482,7 +497,7 @@ class Transport:
         return {**await self._headers(accept), "Accept-Encoding": "identity"}
 
     async def _refresh(self, stale: Mapping[str, str]) -> bool:
-        credential = self.config.credential
+        credential: Credential | None = self.tls.credential
         return credential is not None and await credential.refresh(stale)
 
     def _count(self, code: str, method: str) -> None:

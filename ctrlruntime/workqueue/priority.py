@@ -136,6 +136,15 @@ class _Level(Generic[R]):
         self.ready = 0
         self.is_listed = False
 
+    def has_next(self) -> bool:
+        """Whether the level has an entry. Removes stale places before it."""
+        fifo, late, priority = self.fifo, self.late, self.priority
+        while fifo and fifo[0].standing != priority:
+            fifo.popleft()
+        while not fifo and late and late[0][1].standing != priority:
+            heappop(late)
+        return bool(fifo or late)
+
     def pop(self) -> _Entry[R] | None:
         """Remove and return the next entry, or None if the level is empty."""
         fifo, late, priority = self.fifo, self.late, self.priority
@@ -156,12 +165,56 @@ class _Level(Generic[R]):
             heapify(self.late)
 
 
+def guarded(limiter: RateLimiter[R] | None, metrics: QueueMetrics) -> RateLimiter[R]:
+    """Return the rate limiter of a queue. Errors of a user's own are counted."""
+    if limiter is None:
+        return ItemExponentialFailureRateLimiter()
+    # The one that cannot fail is asked for each request, and needs no guard.
+    if type(cast("object", limiter)) is ItemExponentialFailureRateLimiter or isinstance(limiter, Guarded):
+        return limiter
+
+    def count() -> None:
+        metrics.limiter_failures += 1
+
+    return Guarded(limiter, count)
+
+
+class Waiters(deque["asyncio.Future[None]"]):
+    """The callers of `get` that wait for a key, the longest waiting one first."""
+
+    async def wait(self, is_available: Callable[[], bool]) -> None:
+        """Wait to be woken. `is_available`: whether another caller would find a key."""
+        waiter = asyncio.get_running_loop().create_future()
+        self.append(waiter)
+        try:
+            await waiter
+        except asyncio.CancelledError:
+            with contextlib.suppress(ValueError):
+                self.remove(waiter)
+            if waiter.done() and not waiter.cancelled() and is_available():
+                # Woken and cancelled in one go: somebody else must take what was meant for this one.
+                self.wake_one()
+            raise
+
+    def wake_one(self) -> None:
+        while self:
+            waiter = self.popleft()
+            if not waiter.done():
+                waiter.set_result(None)
+                return
+
+    def wake_all(self) -> None:
+        while self:
+            self.wake_one()
+
+
 class PriorityQueue(Generic[R]):
     """A queue of keys (any hashable values). Use it on one event loop.
 
     Args:
         aging: seconds after which a ready key is overdue (see the module). None: low priorities may starve.
         admit: returns whether a key may be added. Others are dropped.
+        on_ready: called when a key becomes available while `get` has no caller.
         clock: measures all delays in seconds. After you change a test clock, call `tick` to wake callers of `get`.
 
     Raises: ValueError for a negative aging.
@@ -175,16 +228,18 @@ class PriorityQueue(Generic[R]):
         metrics: QueueMetrics | None = None,
         aging: float | None = 10.0,
         admit: Callable[[R], bool] | None = None,
+        on_ready: Callable[[], None] | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         if aging is not None and aging < 0:
             raise ValueError(f"aging is {aging}: give seconds, or None for no aging")
         self._metrics = metrics or QueueMetrics("")
-        self._limiter: RateLimiter[R] = self._guarded(rate_limiter)
+        self._limiter: RateLimiter[R] = guarded(rate_limiter, self._metrics)
         self._observe_latency = self._metrics.latency.observe
         self._observe_work = self._metrics.work.observe
         self._aging = aging
         self._admit = admit
+        self._on_ready = on_ready
         self._clock = clock
         self._entries: dict[R, _Entry[R]] = {}
         self._in_work: set[_Entry[R]] = set()
@@ -198,23 +253,13 @@ class PriorityQueue(Generic[R]):
         self._ready = 0  # these, and those that are ready but locked
         self._sequence = 0
         self._turn = 0
-        self._getters: deque[asyncio.Future[None]] = deque()
+        self._getters = Waiters()
         self._idlers: list[asyncio.Future[None]] = []
         self._loop: asyncio.AbstractEventLoop | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._timer_at = 0.0
         self._is_shut_down = False
         self._metrics.watch(self.state)
-
-    def _guarded(self, limiter: RateLimiter[R] | None) -> RateLimiter[R]:
-        if limiter is None:
-            return ItemExponentialFailureRateLimiter()
-        # The one that cannot fail is asked for each request, and needs no guard.
-        is_ours = type(cast("object", limiter)) is ItemExponentialFailureRateLimiter
-        return limiter if is_ours else Guarded(limiter, self._count_limiter_failure)
-
-    def _count_limiter_failure(self) -> None:
-        self._metrics.limiter_failures += 1
 
     def __len__(self) -> int:
         """Return the number of ready keys, with locked and without waiting ones."""
@@ -355,7 +400,9 @@ class PriorityQueue(Generic[R]):
         self._by_age.append(entry)
         self._available += 1
         if self._getters:
-            self._wake_one()
+            self._getters.wake_one()
+        elif self._on_ready is not None:
+            self._on_ready()
 
     def _raise(self, entry: _Entry[R], priority: int) -> None:
         """Move an entry to a higher level, behind those that stand there."""
@@ -372,6 +419,8 @@ class PriorityQueue(Generic[R]):
                 level.fifo.append(entry)
                 if not level.is_listed:
                     self._list(level)
+                if self._on_ready is not None:
+                    self._on_ready()
         entry.priority = priority
 
     def _list(self, level: _Level[R]) -> None:
@@ -392,19 +441,9 @@ class PriorityQueue(Generic[R]):
     async def get(self) -> Item[R]:
         """Wait for the next key and lock it until `done`. Raises: QueueShutDownError."""
         while (item := self.get_nowait()) is None:
-            loop = self._loop = asyncio.get_running_loop()
+            self._loop = asyncio.get_running_loop()
             self._arm()
-            getter = loop.create_future()
-            self._getters.append(getter)
-            try:
-                await getter
-            except asyncio.CancelledError:
-                with contextlib.suppress(ValueError):
-                    self._getters.remove(getter)
-                if getter.done() and not getter.cancelled() and self._available:
-                    # Woken and cancelled in one go: somebody else must take what was meant for this one.
-                    self._wake_one()
-                raise
+            await self._getters.wait(lambda: bool(self._available))
         return item
 
     def get_nowait(self) -> Item[R] | None:
@@ -514,18 +553,58 @@ class PriorityQueue(Generic[R]):
             level.is_listed = False
 
     def _overdue(self, now: float) -> _Entry[R] | None:
+        oldest = self.oldest_ready_at
+        if self._aging is None or oldest is None or now - oldest < self._aging:
+            return None
+        entry = self._by_age.popleft()
+        # Its place on the level goes stale with this.
+        entry.standing = None
+        self._levels[entry.priority].sweep()
+        return entry
+
+    # --- for a queue of queues -------------------------------------------------------------------------------------
+
+    @property
+    def top(self) -> int | None:
+        """The priority of the next key, or None if no key is available."""
+        if not self._available:
+            return None
+        while not (level := self._listed[0][1]).has_next():
+            heappop(self._listed)
+            level.is_listed = False
+        return level.priority
+
+    @property
+    def oldest_ready_at(self) -> float | None:
+        """The time at which the key became ready that has been available longest."""
         by_age = self._by_age
         if len(by_age) > 2 * self._available + _STALE_SLACK:
             self._by_age = by_age = deque(entry for entry in by_age if entry.standing is not None)
         while by_age and by_age[0].standing is None:
             by_age.popleft()
-        if self._aging is None or not by_age or now - by_age[0].ready_at < self._aging:
-            return None
-        entry = by_age.popleft()
-        # Its place on the level goes stale with this.
-        entry.standing = None
-        self._levels[entry.priority].sweep()
-        return entry
+        return by_age[0].ready_at if by_age else None
+
+    def favor_oldest(self) -> None:
+        """Hand out the key next that has been ready longest, if it is overdue."""
+        self._turn = AGED_SHARE
+
+    @property
+    def in_work(self) -> int:
+        """The number of keys in work."""
+        return len(self._in_work)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no key is in the queue or in work."""
+        return not self._entries
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether no key is in work and none is ready.
+
+        After `shut_down`: whether none is in work.
+        """
+        return not self._in_work and (self._is_shut_down or not self._ready)
 
     # --- time ------------------------------------------------------------------------------------------------------
 
@@ -578,8 +657,7 @@ class PriorityQueue(Generic[R]):
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        while self._getters:
-            self._wake_one()
+        self._getters.wake_all()
         self._tell_idlers()
 
     async def wait_idle(self) -> None:
@@ -587,7 +665,7 @@ class PriorityQueue(Generic[R]):
 
         After `shut_down`, wait until none is in work.
         """
-        while not self._is_idle():
+        while not self.is_idle:
             idler = asyncio.get_running_loop().create_future()
             self._idlers.append(idler)
             await idler
@@ -632,22 +710,12 @@ class PriorityQueue(Generic[R]):
             attempts=self._limiter.num_requeues(entry.key),
         )
 
-    def _is_idle(self) -> bool:
-        return not self._in_work and (self._is_shut_down or not self._ready)
-
     def _tell_idlers(self) -> None:
-        if self._is_idle():
+        if self.is_idle:
             for idler in self._idlers:
                 if not idler.done():
                     idler.set_result(None)
             self._idlers.clear()
-
-    def _wake_one(self) -> None:
-        while self._getters:
-            getter = self._getters.popleft()
-            if not getter.done():
-                getter.set_result(None)
-                return
 
 
 def _is_waiting(place: tuple[float, int, _Entry[R]]) -> bool:

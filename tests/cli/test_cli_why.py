@@ -101,13 +101,19 @@ def test_the_answer_is_printed_as_lines(operator):
     assert out.splitlines()[0] == "Web ns/a  (controller web; version 7 in the cache)"
 
 
-def test_the_question_carries_kind_namespace_name_and_controller(operator):
-    why("webs.example.com", "n&s/a b", "--controller", "w", address=operator.address)
+def test_the_question_has_kind_namespace_name_controller_and_cluster(operator):
+    why("webs.example.com", "n&s/a b", "--controller", "w", "--cluster", "secrets/eu", address=operator.address)
 
     (path,) = operator.asked
     assert urlsplit(path).path == "/debug/ctrlruntime/why"
     query = parse_qs(urlsplit(path).query)
-    assert query == {"kind": ["webs.example.com"], "namespace": ["n&s"], "name": ["a b"], "controller": ["w"]}
+    assert query == {
+        "kind": ["webs.example.com"],
+        "namespace": ["n&s"],
+        "name": ["a b"],
+        "controller": ["w"],
+        "cluster": ["secrets/eu"],
+    }
 
 
 def test_a_cluster_scoped_object_has_a_name_only(operator):

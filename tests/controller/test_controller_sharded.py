@@ -21,6 +21,7 @@ class Share:
     """The share of a process: some requests, and a grant until `until`."""
 
     is_divided = True
+    has_lanes = False
 
     def __init__(self, *mine: Request) -> None:
         self.mine = set(mine)

@@ -268,6 +268,11 @@ def evil_overview():
                 omitted=1,
             )
         ],
+        fleet=[
+            facts.FleetCluster(
+                name=EVIL, state=EVIL, seconds=1.0, silence=1.0, reason=EVIL, labels={EVIL: EVIL}, waiting=1
+            )
+        ],
     )
 
 

@@ -362,6 +362,7 @@ class Elsewhere:
     """The share of a controller of which another replica has everything."""
 
     is_divided = True
+    has_lanes = False
 
     def admits(self, request):
         return False
@@ -468,6 +469,17 @@ async def test_requests_of_other_clusters_are_found():
         seen = answer(setting)
 
     assert (seen.cluster, seen.request, seen.cached_version) == ("west", "west:ns/a", "7")
+
+
+async def test_one_cluster_can_be_named():
+    clusters = [Cluster(ConfigMap=Informer("a")), Cluster("west", ConfigMap=Informer("a"))]
+    async with running(Setting(nothing, clusters=clusters)) as setting:
+        why = setting.explainer.why
+        for cluster, found in (("", ["", "west"]), ("west", ["west"])):
+            seen = why("ConfigMap", "ns", "a", cluster=cluster)
+            assert [each.cluster for each in seen.answers] == [each.cluster for each in seen.watches] == found
+        with pytest.raises(QuestionError, match=r"the fleet has no cluster 'wets'.*west"):
+            why("ConfigMap", "ns", "a", cluster="wets")
 
 
 # --- lists ----------------------------------------------------------------------------------------------------------

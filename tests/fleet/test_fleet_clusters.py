@@ -76,6 +76,7 @@ async def test_of_a_removed_cluster_nothing_runs(mgr, servers, clients, namespac
         with pytest.raises(ClusterGoneError, match="has no cluster 'c1'"):
             mgr.fleet.client(ctrl.Request(namespaces, "one", "c1"))
         assert 'cluster="c1"' not in mgr.metrics.render()[0].decode()
+        assert "c1" not in {key.cluster for key in mgr.journal.keys("configmap")}
 
         mgr.add(other(servers, 1))  # the same name again is another cluster
         await eventually(lambda: ("c1", "two") in recorder.seen)
@@ -151,6 +152,11 @@ async def test_requests_of_a_cluster_wait_while_it_does_not_respond(mgr, servers
                 await clients[0].create(config_map(namespaces, "own"))
                 gate.open.set()
                 await eventually(lambda: [str(each) for each in gate.done] == [f"{namespaces}/own"])
+                (shown,) = mgr.fleet.explained()
+                assert (shown.name, shown.state) == ("c1", "Degraded")
+                assert (shown.reason != "", shown.waiting >= 3) == (True, True)
+                assert mgr.metrics.clusters() == {"Connecting": 0, "Engaged": 0, "Degraded": 1}
+                assert 'ctrlruntime_fleet_clusters{state="Degraded"} 1.0' in mgr.metrics.render()[0].decode()
             await eventually(lambda: mgr.fleet.status("c1").state is ClusterState.ENGAGED)
             wanted = {ctrl.Request(namespaces, name, "c1") for name in ("one", "two", "three")}
             await eventually(lambda: wanted <= set(gate.done))
@@ -176,6 +182,40 @@ async def test_a_removed_cluster_takes_its_queued_and_running_requests_along(mgr
         assert len(gate.done) == 5
         (controller,) = mgr._controllers
         assert len(controller.queue) == 0
+
+
+async def test_a_busy_cluster_does_not_delay_the_requests_of_another_one(mgr, servers, clients, namespaces):
+    done: dict[str, set[str]] = {"c1": set(), "c2": set()}
+    running: dict[str, int] = {"c1": 0, "c2": 0}
+    most: dict[str, int] = {"c1": 0, "c2": 0}
+    free = asyncio.Event()
+
+    async def reconcile(request):
+        if request.namespace != namespaces:
+            return
+        cluster = request.cluster
+        running[cluster] += 1
+        most[cluster] = max(most[cluster], running[cluster])
+        if cluster == "c1":
+            await free.wait()
+        running[cluster] -= 1
+        done[cluster].add(request.name)
+
+    builder = ctrl.new_controller_managed_by(mgr).for_(core.Secret, on="fleet")
+    builder.with_options(max_concurrent_reconciles=2).complete(reconcile)
+    names = {f"s-{number}" for number in range(20)}
+    for client in clients[1:]:
+        for name in names:
+            await client.create(core.Secret(metadata=meta.ObjectMeta(name=name, namespace=namespaces)))
+    for number in (1, 2):
+        mgr.add(other(servers, number))
+
+    async with ctrl.running(mgr):
+        await eventually(lambda: done["c2"] == names and running["c1"] == 2)
+        assert not done["c1"]
+        free.set()
+        await eventually(lambda: done["c1"] == names)
+    assert most["c1"] == 2
 
 
 async def test_a_cluster_that_is_not_the_manager_s_is_not_in_its_readiness(mgr, servers, namespaces):

@@ -19,6 +19,7 @@ class Shard:
     """The share of a controller: one request."""
 
     is_divided = True
+    has_lanes = False
 
     def __init__(self, request: Request, owner: str = "pod-2") -> None:
         self.request = request

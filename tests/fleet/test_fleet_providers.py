@@ -1,0 +1,389 @@
+"""Providers: the inventory follows fixed clusters, files and Secrets, and the fleet follows the inventory."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import dataclasses
+
+import pytest
+
+import ctrlruntime as ctrl
+from ctrlruntime.api import authentication, core, meta
+from ctrlruntime.errors import ConfigError
+from ctrlruntime.fleet import ClusterSource, ClusterState, KubeconfigFiles, KubeconfigSecrets, Static, clusters
+from ctrlruntime.rest.config import config_from_kubeconfig
+from ctrlruntime.rest.credentials import StaticToken
+from ctrlruntime.testing import eventually
+
+
+class Noted:
+    """An inventory that notes what it has."""
+
+    def __init__(self, hub: ctrl.Cluster | None = None) -> None:
+        self.hub = hub
+        self.sources: dict[str, ClusterSource] = {}
+        self.rounds = 0
+
+    def set(self, name, source):
+        self.sources[name] = source
+
+    def remove(self, name):
+        self.sources.pop(name, None)
+
+    def names(self):
+        return sorted(self.sources)
+
+    def synced(self):
+        self.rounds += 1
+
+    def hosts(self) -> dict[str, str]:
+        return {name: source.config.host for name, source in self.sources.items()}
+
+
+@contextlib.asynccontextmanager
+async def provided(provider, hub=None, inventory=None):
+    """Run a provider inside the block; yield its inventory."""
+    inventory = inventory or Noted(hub)
+    rounds = inventory.rounds
+    task = asyncio.ensure_future(provider.run(inventory))
+    try:
+        await eventually(lambda: inventory.rounds > rounds)
+        yield inventory
+    finally:
+        task.cancel()
+        await asyncio.wait({task})
+
+
+def kubeconfig(*contexts: str, user: str = "{token: t}", cluster: str = "") -> str:
+    """Return a kubeconfig with contexts; each has a server with its name."""
+    names = ", ".join(f"{{name: {name}, context: {{cluster: {name}, user: me}}}}" for name in contexts)
+    servers = ", ".join(
+        f"{{name: {name}, cluster: {{server: 'https://{name}.example.com'{cluster}}}}}" for name in contexts
+    )
+    return (
+        f"current-context: {contexts[0]}\ncontexts: [{names}]\nclusters: [{servers}]\n"
+        f"users: [{{name: me, user: {user}}}]\n"
+    )
+
+
+class Steps:
+    """A sleep that ends when the test says so."""
+
+    def __init__(self) -> None:
+        self._turn = asyncio.Event()
+
+    async def sleep(self, seconds: float) -> None:
+        await self._turn.wait()
+        self._turn.clear()
+
+    def go(self) -> None:
+        self._turn.set()
+
+
+async def one_more_round(found: Noted, steps: Steps) -> None:
+    rounds = found.rounds
+    steps.go()
+    await eventually(lambda: found.rounds > rounds)
+
+
+async def test_static_clusters():
+    async with provided(Static({"eu": ctrl.Config(host="https://eu"), "us": ctrl.Config(host="https://us")})) as found:
+        assert found.hosts() == {"eu": "https://eu", "us": "https://us"}
+
+
+async def test_files_and_folders_are_followed(tmp_path):
+    folder, file = tmp_path / "clusters", tmp_path / "config"
+    folder.mkdir()
+    (folder / "eu.yaml").write_text(kubeconfig("kubernetes"))
+    (folder / ".hidden").write_text("not one")
+    file.write_text(kubeconfig("one", "two"))
+    steps = Steps()
+    provider = KubeconfigFiles(folder, file, sleep=steps.sleep)
+
+    async with provided(provider) as found:
+        assert found.hosts() == {
+            "eu": "https://kubernetes.example.com",
+            "one": "https://one.example.com",
+            "two": "https://two.example.com",
+        }
+        before = dict(found.sources)
+        await one_more_round(found, steps)
+        assert found.sources == before
+
+        (folder / "us.yaml").write_text(kubeconfig("us"))
+        (folder / "eu.yaml").write_text(kubeconfig("other"))
+        file.write_text(kubeconfig("two"))
+        await one_more_round(found, steps)
+        assert found.hosts() == {
+            "eu": "https://other.example.com",
+            "us": "https://us.example.com",
+            "two": "https://two.example.com",
+        }
+        assert found.sources["eu"].fingerprint != before["eu"].fingerprint
+
+        (folder / "eu.yaml").write_text("clusters: [")
+        (folder / "us.yaml").unlink()
+        await one_more_round(found, steps)
+        assert sorted(found.sources) == ["eu", "two"]  # a file that cannot be used changes nothing
+
+
+async def test_of_two_files_with_one_name_the_first_counts(tmp_path, logs):
+    (tmp_path / "eu.yaml").write_text(kubeconfig("first"))
+    steps = Steps()
+    async with provided(KubeconfigFiles(tmp_path, sleep=steps.sleep)) as found:
+        for content in ("second", "second"):
+            (tmp_path / "eu.yml").write_text(kubeconfig(content))
+            await one_more_round(found, steps)
+            assert found.hosts() == {"eu": "https://first.example.com"}
+        (line,) = (line for line in logs if line["level"] == "error")
+        assert str(line["error"]).endswith("eu.yaml has a cluster 'eu', too. Rename one of them")
+        (tmp_path / "eu.yaml").unlink()
+        await one_more_round(found, steps)
+        assert found.hosts() == {"eu": "https://second.example.com"}
+
+
+async def test_a_file_that_was_removed_while_the_provider_did_not_run(tmp_path):
+    for name in ("eu", "us"):
+        (tmp_path / name).write_text(kubeconfig(name))
+    provider, inventory = KubeconfigFiles(tmp_path), Noted()
+    async with provided(provider, inventory=inventory):
+        assert inventory.names() == ["eu", "us"]
+    (tmp_path / "us").unlink()
+    async with provided(provider, inventory=inventory):
+        assert inventory.names() == ["eu"]
+
+
+def test_files_need_a_path():
+    with pytest.raises(ConfigError, match="needs a path"):
+        KubeconfigFiles()
+
+
+@pytest.mark.parametrize(
+    ("text", "field"),
+    [
+        (kubeconfig("eu", user="{exec: {command: curl, apiVersion: client.authentication.k8s.io/v1}}"), "exec"),
+        (kubeconfig("eu", user="{auth-provider: {name: oidc}}"), "auth-provider"),
+        (kubeconfig("eu", user="{tokenFile: /etc/passwd}"), "tokenFile"),
+        (kubeconfig("eu", user="{client-certificate: a, client-key: b}"), "client-certificate and client-key"),
+        (kubeconfig("eu", cluster=", certificate-authority: /etc/passwd"), "certificate-authority"),
+    ],
+)
+def test_a_kubeconfig_of_others_runs_nothing_and_reads_no_file(text, field):
+    with pytest.raises(
+        ConfigError, match=f"has {field}, which runs a program or reads a file of this machine"
+    ) as failed:
+        config_from_kubeconfig(text.encode(), where="Secret fleet/eu")
+    assert "Secret fleet/eu" in str(failed.value)
+
+
+def test_with_allow_exec_a_kubeconfig_may_run_a_program():
+    text = kubeconfig("eu", user="{exec: {command: curl, apiVersion: client.authentication.k8s.io/v1}}")
+    config = config_from_kubeconfig(text.encode(), where="Secret fleet/eu", allow_exec=True)
+
+    assert config.host == "https://eu.example.com"
+    assert "exec plugin curl" in repr(config.credential)
+
+
+@pytest.fixture
+async def hub(servers):
+    cluster = ctrl.Cluster(ctrl.get_config(str(servers[0].kubeconfig_path)))
+    yield cluster
+    await cluster.close()
+
+
+async def test_secrets_are_followed(hub, clients, namespaces):
+    home = clients[0]
+
+    def secret(name: str, text: str, *, key: str = "kubeconfig", labels: dict[str, str] | None = None) -> core.Secret:
+        metadata = meta.ObjectMeta(name=name, namespace=namespaces, labels=labels or {"fleet": "yes"})
+        return core.Secret(metadata=metadata, data={key: text.encode()})
+
+    await home.create(secret("eu", kubeconfig("eu")))
+    await home.create(secret("other", kubeconfig("other"), labels={"fleet": "no"}))
+    provider = KubeconfigSecrets(namespaces, labels={"fleet": "yes"})
+    async with provided(provider, hub) as found:
+        assert found.hosts() == {"eu": "https://eu.example.com"}
+        assert found.sources["eu"].labels == {"fleet": "yes"}
+
+        us = await home.create(secret("us", kubeconfig("us"), key="value"))
+        await home.create(secret("bad", kubeconfig("bad", user="{tokenFile: /etc/passwd}")))
+        await eventually(lambda: found.names() == ["eu", "us"])
+        await home.patch(us, ctrl.merge_patch({"data": {"value": None}}))
+        await home.create(secret("last", kubeconfig("last")))
+        await eventually(lambda: found.names() == ["eu", "last", "us"])
+        await home.delete(us)
+        await eventually(lambda: found.names() == ["eu", "last"])
+    await home.delete(core.Secret(metadata=meta.ObjectMeta(name="last", namespace=namespaces)))
+    async with provided(provider, inventory=found):
+        assert found.names() == ["eu"]  # also what was deleted while the provider did not run
+
+
+class Scripted:
+    """A provider that does what the test says."""
+
+    name = "test"
+
+    def __init__(self) -> None:
+        self.inventories: list = []
+        self.failure: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+    async def run(self, inventory):
+        self.inventories.append(inventory)
+        await self.failure
+
+
+async def test_the_fleet_follows_its_providers(servers, clients, namespaces):
+    provider = Scripted()
+    hub, *others = (ctrl.get_config(str(server.kubeconfig_path)) for server in servers)
+    mgr = ctrl.new_manager(hub, metrics_bind_address="0", fleet=ctrl.Fleet(provider))
+    seen: set[tuple[str, str]] = set()
+
+    async def reconcile(request):
+        if request.namespace == namespaces:
+            seen.add((request.cluster, request.name))
+
+    ctrl.new_controller_managed_by(mgr).for_(core.Secret, on="fleet").complete(reconcile)
+    for number, client in enumerate(clients):
+        await client.create(core.Secret(metadata=meta.ObjectMeta(name=f"of-{number}", namespace=namespaces)))
+
+    async with ctrl.running(mgr):
+        await eventually(lambda: provider.inventories)
+        (inventory,) = provider.inventories
+        inventory.set("a", ClusterSource(config=others[0], labels={"zone": "1"}, fingerprint="1"))
+        await eventually(lambda: seen == {("test/a", "of-1")})
+        assert mgr.fleet.status("test/a").labels == {"zone": "1"}
+        cluster = mgr.fleet.cluster("test/a")
+
+        inventory.set("a", ClusterSource(config=others[1], labels={"zone": "2"}, fingerprint="1"))
+        await eventually(lambda: mgr.fleet.status("test/a").labels == {"zone": "2"})
+        assert mgr.fleet.cluster("test/a") is cluster  # the same fingerprint: the same access
+
+        inventory.set("a", ClusterSource(config=others[1], fingerprint="2"))
+        await eventually(lambda: seen == {("test/a", "of-1"), ("test/a", "of-2")})
+        inventory.remove("a")
+        await eventually(lambda: mgr.fleet.names() == [])
+        inventory.remove("a")
+
+        for number in range(20):  # the last word counts
+            inventory.set("b", ClusterSource(config=others[number % 2], fingerprint=str(number)))
+        await eventually(lambda: ("test/b", "of-2") in seen)
+        await eventually(lambda: mgr.fleet.status("test/b").state is ClusterState.ENGAGED)
+        assert inventory.names() == ["b"]
+
+
+async def test_credentials_are_replaced_without_a_list(servers, namespaces, logs):
+    provider, other = Scripted(), servers[1]
+    mgr = ctrl.new_manager(
+        ctrl.get_config(str(servers[0].kubeconfig_path)), metrics_bind_address="0", fleet=ctrl.Fleet(provider)
+    )
+    seen: set[str] = set()
+
+    async def reconcile(request):
+        if request.namespace == namespaces:
+            await mgr.fleet.client(request).get(core.Secret, request)
+            await mgr.fleet.client(request).create(
+                core.ConfigMap(metadata=meta.ObjectMeta(name=request.name, namespace=namespaces))
+            )
+            seen.add(request.name)
+
+    ctrl.new_controller_managed_by(mgr).for_(core.Secret, on="fleet").complete(reconcile)
+    first, second = (
+        ClusterSource.from_kubeconfig(other.add_user(name, ["system:masters"]).encode(), where="test")
+        for name in ("first", "second")
+    )
+    authorities = first.config.tls.ca_data + ctrl.get_config(str(servers[2].kubeconfig_path)).tls.ca_data
+    tls = dataclasses.replace(second.config.tls, ca_data=authorities)
+    rotated = ClusterSource(config=dataclasses.replace(second.config, tls=tls), fingerprint="rotated")
+    broken = ClusterSource(
+        config=dataclasses.replace(second.config, tls=dataclasses.replace(tls, key_data=b"none")), fingerprint="broken"
+    )
+    at_home = ctrl.Cluster(first.config)
+
+    async with ctrl.running(mgr):
+        await eventually(lambda: provider.inventories)
+        (inventory,) = provider.inventories
+        inventory.set("a", first)
+        await eventually(lambda: mgr.fleet.status("test/a").state is ClusterState.ENGAGED)
+        cluster = mgr.fleet.cluster("test/a")
+        for number, (source, user) in enumerate([(first, "first"), (second, "second"), (rotated, "second")]):
+            inventory.set("a", source)
+            await eventually(lambda source=source: cluster.config is source.config)
+            assert await is_user(cluster, user)
+            secret = core.Secret(metadata=meta.ObjectMeta(name=f"s-{number}", namespace=namespaces))
+            await at_home.unfenced_client().create(secret)
+            await eventually(lambda name=secret.metadata.name: name in seen)
+        inventory.set("a", broken)
+        await eventually(lambda: any(line["event"] == "cluster not changed" for line in logs))
+
+        assert mgr.fleet.cluster("test/a") is cluster
+        assert await is_user(cluster, "second")
+        (informer,) = [one for kind, one in cluster.cache.all_informers() if kind.kind == "Secret"]
+        assert [one.relists for one in informer.reflectors.values()] == [1]
+    await at_home.close()
+    assert [line for line in logs if line["event"].startswith("reconcile failed")] == []
+
+
+async def is_user(cluster: ctrl.Cluster, wanted: str) -> bool:
+    """Return whether a cluster's client is known under this name."""
+    review = await cluster.client.create(authentication.SelfSubjectReview())
+    return review.status.user_info.username == wanted
+
+
+async def test_a_cluster_whose_credential_is_refused_is_connected_with_the_next_one(servers):
+    provider = Scripted()
+    hub, other = (ctrl.get_config(str(server.kubeconfig_path)) for server in servers[:2])
+    refused = dataclasses.replace(
+        other, credential=StaticToken("wrong"), tls=dataclasses.replace(other.tls, cert_data=None, key_data=None)
+    )
+    mgr = ctrl.new_manager(hub, metrics_bind_address="0", fleet=ctrl.Fleet(provider))
+    async with ctrl.running(mgr):
+        await eventually(lambda: provider.inventories)
+        provider.inventories[0].set("a", ClusterSource(config=refused, fingerprint="1"))
+        await eventually(lambda: "does not accept the credential" in mgr.fleet.status("test/a").reason)
+        cluster = mgr.fleet.cluster("test/a")
+        provider.inventories[0].set("a", ClusterSource(config=other, fingerprint="2"))
+        await eventually(lambda: mgr.fleet.status("test/a").state is ClusterState.ENGAGED)
+        assert mgr.fleet.cluster("test/a") is cluster
+
+
+async def test_a_provider_that_fails_is_run_again_and_its_clusters_stay(servers):
+    provider = Scripted()
+    hub, other = (ctrl.get_config(str(server.kubeconfig_path)) for server in servers[:2])
+    mgr = ctrl.new_manager(hub, metrics_bind_address="0", fleet=ctrl.Fleet(provider))
+    async with ctrl.running(mgr):
+        await eventually(lambda: provider.inventories)
+        provider.inventories[0].set("a", ClusterSource(config=other))
+        assert not mgr.fleet.is_synced
+        provider.inventories[0].synced()
+        assert mgr.fleet.is_synced
+        await eventually(lambda: mgr.fleet.names() == ["test/a"])
+        failure, provider.failure = provider.failure, asyncio.get_running_loop().create_future()
+        failure.set_exception(OSError("the registry is down"))
+        await eventually(lambda: len(provider.inventories) == 2)
+        assert mgr.fleet.names() == ["test/a"]
+
+
+async def test_a_cluster_whose_task_fails_is_replaced(servers, monkeypatch):
+    provider = Scripted()
+    hub, other = (ctrl.get_config(str(server.kubeconfig_path)) for server in servers[:2])
+    mgr = ctrl.new_manager(hub, metrics_bind_address="0", fleet=ctrl.Fleet(provider))
+    ctrl.new_controller_managed_by(mgr).for_(core.Secret, on="fleet").complete(lambda _request: None)
+    monkeypatch.setattr(clusters, "LONGEST_RETRY", 0.0)
+
+    async def fail() -> None:
+        raise RuntimeError("a bug")
+
+    async with ctrl.running(mgr):
+        await eventually(lambda: provider.inventories)
+        provider.inventories[0].set("a", ClusterSource(config=other))
+        await eventually(lambda: mgr.fleet.status("test/a").state is ClusterState.ENGAGED)
+        first = mgr.fleet.cluster("test/a")
+        mgr.fleet._spawn(mgr.fleet._members["test/a"], fail())
+        await eventually(lambda: mgr.fleet.cluster("test/a") is not first)
+        await eventually(lambda: mgr.fleet.status("test/a").state is ClusterState.ENGAGED)
+
+
+def test_two_providers_need_two_names():
+    with pytest.raises(ConfigError, match="two providers named 'static'"):
+        ctrl.Fleet(Static({}), Static({}))
