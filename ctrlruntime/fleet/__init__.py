@@ -12,11 +12,13 @@ from ctrlruntime.lazy import lazy_attributes
 
 if TYPE_CHECKING:
     from ctrlruntime.fleet.clusters import ClusterStatus, FleetClusters
+    from ctrlruntime.fleet.hub_providers import ClusterAPI, KubeconfigSecrets
     from ctrlruntime.fleet.life import ClusterState
     from ctrlruntime.fleet.provider import ClusterSource, Inventory, Provider
-    from ctrlruntime.fleet.providers import KubeconfigFiles, KubeconfigSecrets, Static
+    from ctrlruntime.fleet.providers import KubeconfigFiles, Static
 
 __all__ = [
+    "ClusterAPI",
     "ClusterSource",
     "ClusterState",
     "ClusterStatus",
@@ -35,6 +37,7 @@ if not TYPE_CHECKING:
             **dict.fromkeys(("ClusterStatus", "FleetClusters"), ".clusters"),
             "ClusterState": ".life",
             **dict.fromkeys(("ClusterSource", "Inventory", "Provider"), ".provider"),
-            **dict.fromkeys(("KubeconfigFiles", "KubeconfigSecrets", "Static"), ".providers"),
+            **dict.fromkeys(("ClusterAPI", "KubeconfigSecrets"), ".hub_providers"),
+            **dict.fromkeys(("KubeconfigFiles", "Static"), ".providers"),
         },
     )

@@ -1,26 +1,20 @@
-"""The providers of this package: fixed clusters, kubeconfig files, and Secrets with kubeconfigs."""
+"""Providers without an API: fixed clusters, and kubeconfig files."""
 
 from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from ctrlruntime import log
-from ctrlruntime.api import core
-from ctrlruntime.cache.cache import Cache
-from ctrlruntime.cache.options import ByObject, CacheOptions, NamespaceOptions
-from ctrlruntime.cache.subscription import Subscription
-from ctrlruntime.client.interfaces import Labels
-from ctrlruntime.errors import ConfigError, DecodeError
-from ctrlruntime.event import DeleteEvent, Snapshot, UpdateEvent
+from ctrlruntime.errors import ConfigError
 from ctrlruntime.fleet.provider import ClusterSource, Inventory
 from ctrlruntime.rest.config import Config, get_config
 from ctrlruntime.rest.kubeconfig import MAX_SIZE, contexts
 
-__all__ = ["KubeconfigFiles", "KubeconfigSecrets", "Static"]
+__all__ = ["KubeconfigFiles", "Static"]
 
 INTERVAL: Final = 5.0
 """Seconds between two looks at kubeconfig files."""
@@ -149,81 +143,3 @@ class KubeconfigFiles:
         if self._complaints.get(file) != why:
             self._complaints[file] = why
             _log.error("kubeconfig not usable, its clusters stay as they were", file=str(file), error=why)
-
-
-class KubeconfigSecrets:
-    """Clusters in Secrets of the hub: each has a kubeconfig, and its current context is one cluster.
-
-    The name of the cluster is that of the Secret. A Secret that cannot be used is logged, and its cluster stays as it was.
-
-    Args:
-        namespace: the namespace of the Secrets.
-        labels: a selector of the Secrets.
-        keys: the keys of the kubeconfig; the first one that the Secret has counts.
-        allow_exec: accept kubeconfigs that run a program or name a file. Then who can write these Secrets can run programs in the operator.
-        name: the first part of the names of the clusters.
-
-    """
-
-    def __init__(
-        self,
-        namespace: str,
-        *,
-        labels: Labels | None = None,
-        keys: Sequence[str] = ("kubeconfig", "value"),
-        allow_exec: bool = False,
-        name: str = "secrets",
-    ) -> None:
-        self.name = name
-        self._namespace = namespace
-        self._labels = labels
-        self._keys = keys
-        self._allow_exec = allow_exec
-
-    async def run(self, inventory: Inventory, /) -> None:
-        hub = inventory.hub
-        options = NamespaceOptions(labels=self._labels)
-        cache = Cache(
-            hub.transport,
-            hub.mapper,
-            hub.scheme,
-            options=CacheOptions(by_object={core.Secret: ByObject(namespaces={self._namespace: options})}),
-        )
-        present: set[str] = set()
-        async with asyncio.TaskGroup() as group:
-            running = group.create_task(cache.run())
-            try:
-                subscription = await cache.subscribe(core.Secret, name=f"fleet {self.name}")
-                group.create_task(self._note_sync(subscription, present, inventory))
-                while (event := await subscription.get()) is not None:
-                    if isinstance(event, DeleteEvent):
-                        present.discard(event.meta.name)
-                        inventory.remove(event.meta.name)
-                    else:
-                        present.add(event.meta.name)
-                        snapshot = event.new_snapshot if isinstance(event, UpdateEvent) else event.snapshot
-                        self._take(inventory, snapshot)
-            finally:
-                running.cancel()
-
-    @staticmethod
-    async def _note_sync(subscription: Subscription[Any], present: set[str], inventory: Inventory) -> None:
-        await subscription.wait_for_sync()
-        for name in set(inventory.names()) - present:  # deleted while this provider did not run
-            inventory.remove(name)
-        inventory.synced()
-
-    def _take(self, inventory: Inventory, snapshot: Snapshot[core.Secret]) -> None:
-        name, where = snapshot.meta.name, f"Secret {self._namespace}/{snapshot.meta.name}"
-        try:
-            secret = snapshot.object
-            content = next((secret.data[key] for key in self._keys if key in secret.data), None)
-            if content is None:
-                raise ConfigError(f"{where} has none of the keys {', '.join(self._keys)}")
-            source = ClusterSource.from_kubeconfig(
-                content, where=where, labels=secret.metadata.labels, allow_exec=self._allow_exec
-            )
-        except (ConfigError, DecodeError) as error:
-            _log.error("Secret not usable, its cluster stays as it was", secret=where, error=str(error))
-        else:
-            inventory.set(name, source)

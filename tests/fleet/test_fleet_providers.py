@@ -11,7 +11,15 @@ import pytest
 import ctrlruntime as ctrl
 from ctrlruntime.api import authentication, core, meta
 from ctrlruntime.errors import ConfigError
-from ctrlruntime.fleet import ClusterSource, ClusterState, KubeconfigFiles, KubeconfigSecrets, Static, clusters
+from ctrlruntime.fleet import (
+    ClusterAPI,
+    ClusterSource,
+    ClusterState,
+    KubeconfigFiles,
+    KubeconfigSecrets,
+    Static,
+    clusters,
+)
 from ctrlruntime.rest.config import config_from_kubeconfig
 from ctrlruntime.rest.credentials import StaticToken
 from ctrlruntime.testing import eventually
@@ -217,6 +225,69 @@ async def test_secrets_are_followed(hub, clients, namespaces):
     await home.delete(core.Secret(metadata=meta.ObjectMeta(name="last", namespace=namespaces)))
     async with provided(provider, inventory=found):
         assert found.names() == ["eu"]  # also what was deleted while the provider did not run
+
+
+def cluster_api(version: str) -> dict:
+    """Return the definition of a Cluster of Cluster API, as far as a provider reads it."""
+    anything = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    schema = {"openAPIV3Schema": {"type": "object", "properties": {"spec": anything, "status": anything}}}
+    served = {"name": version, "served": True, "storage": True, "schema": schema, "subresources": {"status": {}}}
+    names = {"kind": "Cluster", "listKind": "ClusterList", "plural": "clusters", "singular": "cluster"}
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": "clusters.cluster.x-k8s.io"},
+        "spec": {"group": "cluster.x-k8s.io", "scope": "Namespaced", "names": names, "versions": [served]},
+    }
+
+
+@pytest.mark.parametrize(
+    ("version", "initialized"),
+    [
+        ("v1beta1", {"conditions": [{"type": "ControlPlaneInitialized", "status": "True"}]}),
+        ("v1beta2", {"initialization": {"controlPlaneInitialized": True}}),
+    ],
+)
+async def test_clusters_of_cluster_api_are_followed(servers, hub, clients, namespaces, version, initialized):
+    home, kind = clients[0], ctrl.Unstructured.of(f"cluster.x-k8s.io/{version}", "Cluster")
+    await asyncio.to_thread(servers[0].install_crds, [cluster_api(version)])
+
+    def secret(cluster: str, name: str, **data: str) -> core.Secret:
+        labels = {"cluster.x-k8s.io/cluster-name": cluster}
+        metadata = meta.ObjectMeta(name=name, namespace=namespaces, labels=labels)
+        return core.Secret(metadata=metadata, data={key: text.encode() for key, text in data.items()})
+
+    async def create(name: str) -> ctrl.Unstructured:
+        metadata = meta.ObjectMeta(name=name, namespace=namespaces, labels={"zone": name})
+        return await home.create(kind(metadata=metadata, spec={}))
+
+    async def initialize(cluster: ctrl.Unstructured) -> None:
+        await home.status.patch(cluster, ctrl.merge_patch({"status": initialized}))
+
+    eu, us = await create("eu"), await create("us")
+    await home.create(secret("eu", "eu-kubeconfig", value=kubeconfig("eu")))
+    await home.create(secret("eu", "eu-ca", value="no kubeconfig"))
+    await initialize(eu)
+    await initialize(us)  # whose Secret is not there
+    try:
+        async with provided(ClusterAPI(namespaces), hub) as found:
+            assert found.hosts() == {"eu": "https://eu.example.com"}
+            assert found.sources["eu"].labels == {"zone": "eu"}
+            await home.create(secret("us", "us-kubeconfig", value=kubeconfig("us")))
+            await eventually(lambda: found.names() == ["eu", "us"])
+            asia = await create("asia")
+            await home.create(secret("asia", "asia-kubeconfig", value=kubeconfig("asia")))
+            await home.delete(us)
+            await eventually(lambda: found.names() == ["eu"])
+            await initialize(asia)
+            await eventually(lambda: found.names() == ["asia", "eu"])
+        await home.delete(asia)
+        async with provided(ClusterAPI(namespaces), hub, inventory=found):
+            assert found.names() == ["eu"]
+        async with provided(ClusterAPI(labels={"zone": "eu"}), hub) as found:
+            assert found.names() == [f"{namespaces}/eu"]
+    finally:
+        await asyncio.to_thread(servers[0].uninstall_crds, ["clusters.cluster.x-k8s.io"])
 
 
 class Scripted:
