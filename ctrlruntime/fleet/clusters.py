@@ -21,6 +21,7 @@ from typing_extensions import override
 
 from ctrlruntime import log
 from ctrlruntime.api.metadata import Metadata, ObjectKey, metadata_of
+from ctrlruntime.cache.cache import IndexFunction
 from ctrlruntime.cache.options import CacheOptions
 from ctrlruntime.client.interfaces import Client, Reader
 from ctrlruntime.client.wrapped import WrappedClient
@@ -293,6 +294,9 @@ class FleetClusters:
         self._members: dict[str, _Member] = {}
         self._number = _HUB
         self._templates: list[_Templates] = []
+        self._indexes: dict[tuple[type[Any], str], IndexFunction | None] = {}
+        """The values of each index, by kind and field."""
+
         self._first_connects = asyncio.Semaphore(FIRST_CONNECTS)
         self._retries = asyncio.Semaphore(RETRIES)
         self._context: contextvars.Context | None = None
@@ -373,6 +377,19 @@ class FleetClusters:
             raise ClusterGoneError(f"the fleet has no cluster {name!r}")
         return member
 
+    def index_field(self, kind: type[Any], field: str, values: IndexFunction | None = None) -> None:
+        """Index a kind by a field in each cluster, also in those that are added later.
+
+        See `Cache.index_field`. The index of the manager's own cluster is `mgr.cache.index_field`.
+
+        Raises: ValueError if the index exists, or if the field needs no index.
+        """
+        if (kind, field) in self._indexes:
+            raise ValueError(f"cannot index {kind.__name__} by {field}: this index of the fleet exists")
+        for cluster in self.clusters:
+            cluster.cache.index_field(kind, field, values)
+        self._indexes[kind, field] = values
+
     # --- clusters come and go ----------------------------------------------------------------------------------------
 
     @property
@@ -394,6 +411,8 @@ class FleetClusters:
                 f"cannot add the cluster {shown_url(cluster.config.host)}: the manager has {named}. "
                 "Add each cluster once, with its own name: Cluster(config, name=…)"
             )
+        for (kind, field), values in self._indexes.items():
+            cluster.cache.index_field(kind, field, values)
         self._prepare(cluster)
         self._number += 1
         member = self._members[cluster.name] = _Member(

@@ -9,7 +9,7 @@ import pytest
 import ctrlruntime as ctrl
 from ctrlruntime.api import coordination, core, meta
 from ctrlruntime.errors import ClusterGoneError, ClusterNotReadyError, ConfigError, FencedError
-from ctrlruntime.fleet import ClusterState
+from ctrlruntime.fleet import ClusterSource, ClusterState
 from ctrlruntime.testing import eventually
 from ctrlruntime.testing.faults import FaultProxy
 
@@ -80,6 +80,48 @@ async def test_of_a_removed_cluster_nothing_runs(mgr, servers, clients, namespac
 
         mgr.add(other(servers, 1))  # the same name again is another cluster
         await eventually(lambda: ("c1", "two") in recorder.seen)
+
+
+async def test_indexes_and_transforms_are_those_of_all_clusters_also_of_later_ones(servers, clients, namespaces):
+    def shorten(found):
+        return {**found, "data": {"color": found["data"]["color"], "long": ""}}
+
+    options = ctrl.CacheOptions(by_object={core.ConfigMap: ctrl.cache.ByObject(labels="kept=yes", transform=shorten)})
+    source = Given()
+    hub = ctrl.get_config(str(servers[0].kubeconfig_path))
+    mgr = ctrl.new_manager(hub, metrics_bind_address="0", fleet=ctrl.Fleet(source, cache=options))
+    mgr.fleet.index_field(core.ConfigMap, "color", lambda found: [found.data.get("color", "")])
+    seen: dict[str, list[dict[str, str]]] = {}
+
+    async def reconcile(request):
+        found = await mgr.fleet.client(request).list(core.ConfigMap, namespace=namespaces, fields={"color": "red"})
+        seen[request.cluster] = [each.data for each in found]
+
+    ctrl.new_controller_managed_by(mgr).for_(core.ConfigMap, on="fleet").complete(reconcile)
+    for client in clients[1:]:
+        for color in ("red", "blue"):
+            made = config_map(namespaces, color, color=color, long="x" * 100)
+            made.metadata.labels = {"kept": "yes"}
+            await client.create(made)
+
+    async with ctrl.running(mgr):
+        for number in (1, 2):
+            config = ctrl.get_config(str(servers[number].kubeconfig_path))
+            source.inventory.set(str(number), ClusterSource(config=config))
+            name = f"given/{number}"
+            await eventually(lambda name=name: seen.get(name) == [{"color": "red", "long": ""}])
+    with pytest.raises(ValueError, match="cannot index ConfigMap by color: this index of the fleet exists"):
+        mgr.fleet.index_field(core.ConfigMap, "color")
+
+
+class Given:
+    """A provider whose inventory the test changes."""
+
+    name = "given"
+
+    async def run(self, inventory):
+        self.inventory = inventory
+        await asyncio.get_running_loop().create_future()
 
 
 async def test_on_is_checked(mgr):
