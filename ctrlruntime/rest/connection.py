@@ -310,7 +310,6 @@ class Connection(asyncio.BufferedProtocol):
 
         self.context: ssl.SSLContext | None = None
         self.idle_since = 0.0
-        self.was_asked_for_ticket = False
         self._transport: asyncio.Transport | None = None
         self._file = -1
         self._sessions: list[TLSSession] = []

@@ -13,13 +13,13 @@ import urllib.parse
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from http import HTTPStatus
-from typing import NamedTuple
 
 from ctrlruntime.errors import ConfigError
 from ctrlruntime.rest import socks
 from ctrlruntime.rest.connection import Connection, ExchangeError, new_buffer
 from ctrlruntime.rest.limits import DEFAULT_ANSWER_LIMITS, AnswerLimits
 from ctrlruntime.rest.redaction import shown_url
+from ctrlruntime.rest.session import TLSSession
 from ctrlruntime.tls import client_context
 
 SOCKS = frozenset({"socks5", "socks5h"})
@@ -106,11 +106,26 @@ class Address:
         return b"Proxy-Authorization: Basic " + base64.b64encode(self.credentials.encode()) + b"\r\n"
 
 
-class _Ticket(NamedTuple):
-    """A TLS session to resume. It is valid with the context that made it."""
+class _Tickets:
+    """The TLS session that the next connections resume. It is valid with the context that made it.
 
-    context: ssl.SSLContext
-    session: ssl.SSLSession
+    A handshake of OpenSSL takes half a millisecond of CPU time, a resumed one two thirds of it: a cache of 1,000 namespaces has 1,000.
+
+    Each ticket that is taken costs 6 KB for ever, because `SSLObject.session` leaks a copy (python/cpython#116810, repaired in 3.12.8 and
+    3.13.1). So a ticket is taken only after several connections, and each further one after twice as many.
+    """
+
+    def __init__(self, context: ssl.SSLContext | None, first_after: int) -> None:
+        self.context = context
+        self.session: ssl.SSLSession | None = None
+        self.made = 0
+        self._next_after = first_after
+
+    def take(self, session: TLSSession) -> None:
+        """Take the ticket of a connection that has received its first response, if it is time for one."""
+        if self.session is None and self.made >= self._next_after:
+            self._next_after *= 2
+            self.session = session.ticket
 
 
 class Pool:
@@ -123,6 +138,7 @@ class Pool:
     connect_timeout: seconds.
     limit: the maximum number of concurrent exchanges.
     answers: the maximum size of a response.
+    first_ticket_after: the number of connections before the first TLS ticket is taken.
     """
 
     def __init__(
@@ -136,6 +152,7 @@ class Pool:
         idle_for: float = IDLE_FOR,
         limit: int = 100,
         answers: AnswerLimits = DEFAULT_ANSWER_LIMITS,
+        first_ticket_after: int = 8,
     ) -> None:
         self._server = server
         self._proxy = proxy
@@ -149,12 +166,8 @@ class Pool:
         self._idle: list[Connection] = []
         self._timer: asyncio.TimerHandle | None = None
         self._generation = 0
-        self._ticket: _Ticket | None = None
-        """Shortens the next handshake.
-
-        A handshake of OpenSSL takes half a millisecond of CPU time, a resumed one two thirds of it: a cache of 1,000 namespaces has 1,000.
-        """
-
+        self._first_ticket_after = first_ticket_after
+        self._tickets = _Tickets(None, first_ticket_after)
         self.is_closed = False
         self.turns = asyncio.Semaphore(limit)
         """Held by each exchange with an end, in order of requests.
@@ -250,25 +263,21 @@ class Pool:
             await self._secure_server(connection, context)
 
     async def _secure_server(self, connection: Connection, context: ssl.SSLContext) -> None:
-        kept = self._ticket
-        ticket = kept.session if kept is not None and kept.context is context else None
+        if self._tickets.context is not context:
+            self._tickets = _Tickets(context, self._first_ticket_after)
+        tickets, kept, was_resumed = self._tickets, self._tickets.session, False
         hint = "check certificate-authority and tls-server-name in the kubeconfig"
-        was_resumed = False
         try:
-            await _secure(connection, context, self._server_hostname, self._server.url, hint, ticket)
+            await _secure(connection, context, self._server_hostname, self._server.url, hint, kept)
             was_resumed = connection.session is not None and connection.session.was_resumed
+            tickets.made += 1
         finally:
-            if not was_resumed and self._ticket is kept:
-                self._ticket = None  # it is not offered again
+            if not was_resumed and tickets.session is kept:
+                tickets.session = None  # it is not offered again
 
     def _keep_ticket(self, connection: Connection) -> None:
-        """Take the ticket of a connection that has received its first response."""
-        session, context = connection.session, connection.context
-        if session is None or context is None or connection.was_asked_for_ticket:
-            return
-        connection.was_asked_for_ticket = True
-        if (self._ticket is None or self._ticket.context is not context) and (ticket := session.ticket) is not None:
-            self._ticket = _Ticket(context, ticket)
+        if connection.session is not None and connection.context is self._tickets.context:
+            self._tickets.take(connection.session)
 
     async def _connect_proxy(self, connection: Connection, proxy: Address, *, tunnel: bool) -> None:
         server = self._server
