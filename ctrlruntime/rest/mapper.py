@@ -8,6 +8,7 @@ found.
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import time
 import weakref
 from collections.abc import Awaitable, Callable, Hashable, Iterable
@@ -278,6 +279,8 @@ class _Known:
         self.versions: dict[str, tuple[str, ...]] = {}
         self.served: dict[tuple[str, str], _Served] = {}
         self.stale: set[tuple[str, str]] = set()
+        self._groups: list[_ServedGroup] = []
+        """Kept for other clusters."""
 
     def forget(self, group: str) -> None:
         for version in self.versions.pop(group, ()):
@@ -289,7 +292,7 @@ class _Known:
         match document.kind:
             case "APIGroupDiscoveryList":
                 for group in document.items or ():
-                    self._add_group(group)
+                    self._add_group(_served_group(bytes(group)))
             case "APIVersions":
                 self.versions[""] = document.versions or ()
             case _:
@@ -298,15 +301,39 @@ class _Known:
                     versions = [version.version for version in entry.versions or ()]
                     self.versions[entry.name] = tuple(sorted(versions, key=lambda version: version != preferred))
 
-    def _add_group(self, group: _Group) -> None:
-        name = group.metadata.name
-        self.versions[name] = tuple(version.version for version in group.versions or ())
+    def _add_group(self, group: _ServedGroup) -> None:
+        self._groups.append(group)
+        self.versions[group.name] = group.versions
+        self.stale |= group.stale
+        self.served |= group.served
+
+
+class _ServedGroup:
+    """The resources of one group. Clusters with the same versions of a group have the same object; nothing in it changes."""
+
+    def __init__(self, group: _Group) -> None:
+        self.name = name = group.metadata.name
+        self.versions = tuple(version.version for version in group.versions or ())
+        self.stale: set[tuple[str, str]] = set()
+        self.served: dict[tuple[str, str], _Served] = {}
         for version in group.versions or ():
             if version.freshness == "Stale" and not version.resources:
                 self.stale.add((name, version.version))
             else:
                 resources = (_aggregated(name, version.version, resource) for resource in version.resources or ())
                 self.served[name, version.version] = _Served(resource for resource in resources if resource.kind)
+
+
+_groups: weakref.WeakValueDictionary[bytes, _ServedGroup] = weakref.WeakValueDictionary()
+"""The groups in use, by the hash of their document. Safe in several threads: at worst, a group is there twice."""
+
+
+def _served_group(document: bytes) -> _ServedGroup:
+    content = hashlib.sha256(document).digest()
+    group = _groups.get(content)
+    if group is None:
+        group = _groups[content] = _ServedGroup(_decode("/api and /apis", document, _decode_group))
+    return group
 
 
 # --- the documents --------------------------------------------------------------------------------------------------
@@ -364,7 +391,7 @@ class _Root(_Document):
     """Both forms of `/api` and `/apis`; `kind` tells which."""
 
     kind: str = ""
-    items: tuple[_Group, ...] | None = ()
+    items: tuple[msgspec.Raw, ...] | None = ()
     versions: tuple[str, ...] | None = ()
     groups: tuple[_LegacyGroup, ...] | None = ()
 
@@ -384,6 +411,7 @@ class _LegacyResourceList(_Document):
 
 
 _decode_groups = msgspec.json.Decoder(_Root).decode
+_decode_group = msgspec.json.Decoder(_Group).decode
 _decode_resources = msgspec.json.Decoder(_LegacyResourceList).decode
 
 

@@ -6,9 +6,11 @@ file or the credential's client certificate has changed.
 
 from __future__ import annotations
 
+import hashlib
 import ssl
 import threading
 import time
+import weakref
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -151,13 +153,30 @@ class TLSContexts:
 
 
 def make_context(config: TLSConfig, certificate: ClientCertificate | None = None) -> ssl.SSLContext:
-    """Return a client context for `config`.
+    """Return a client context for `config`. Equal certificates have the same one: it takes up to a megabyte.
 
     `certificate` overrides its client certificate. Raises: ConfigError.
     """
     authorities = (
         None if config.insecure_skip_verify else _content("certificate authority", config.ca_data, config.ca_file)
     )
+    pair = certificate or config.client_certificate()
+    hashes = [None if part is None else hashlib.sha256(part).digest() for part in (authorities, *(pair or ()))]
+    content = (config.insecure_skip_verify, *hashes)  # private keys are not kept
+    with _lock:
+        context = _contexts.get(content)
+        if context is None:
+            context = _contexts[content] = _new_context(config, authorities, pair)
+        return context
+
+
+_contexts: weakref.WeakValueDictionary[object, ssl.SSLContext] = weakref.WeakValueDictionary()
+"""The contexts in use, by hashes of their certificates."""
+
+_lock = threading.Lock()
+
+
+def _new_context(config: TLSConfig, authorities: bytes | None, pair: ClientCertificate | None) -> ssl.SSLContext:
     try:
         context = client_context(authorities, insecure=config.insecure_skip_verify)
     except ValueError as error:
@@ -165,7 +184,6 @@ def make_context(config: TLSConfig, certificate: ClientCertificate | None = None
         raise ConfigError(
             f"the certificate authority {where} is not a PEM certificate ({error}); check the kubeconfig"
         ) from error
-    pair = certificate or config.client_certificate()
     if pair is not None:
         try:
             load_pair(context, pair.certificate, pair.key)

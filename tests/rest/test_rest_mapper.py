@@ -361,6 +361,18 @@ async def test_aggregated_a_stale_group_is_a_failure_of_its_own_and_may_recover(
     assert (await mapper.resource_for(kind)).plural == "nodes"
 
 
+async def test_clusters_share_the_groups_that_are_equal(clock):
+    first, second = Server("aggregated"), Server("aggregated")
+    second.install("batch", "v1", "later", "Later")
+    job = GroupVersionKind("batch", "v1", "Job")
+    mappers = [RESTMapper(server.fetch, clock=clock) for server in (first, second)]
+
+    one, other = [(await mapper.resource_for(DEPLOYMENT), await mapper.resource_for(job)) for mapper in mappers]
+
+    assert one == other
+    assert (one[0] is other[0], one[1] is other[1]) == (True, False)
+
+
 @pytest.mark.parametrize("form", ["aggregated", "legacy"])
 async def test_what_a_real_server_says_is_understood(form):
     async def fetch(path, accept):

@@ -268,3 +268,16 @@ def test_reprs_show_no_secrets(pair):
     config = TLSConfig(ca_data=b"AUTHORITY", cert_data=pair.certificate, key_data=pair.key)
 
     assert "PRIVATE" not in repr(config) + repr(config.client_certificate())
+
+
+def test_equal_certificates_have_one_context(authority, pair):
+    other = authority.client("joe")
+
+    def config(pair: ClientCertificate, **more) -> TLSConfig:
+        return TLSConfig(ca_data=authority.pem, cert_data=pair.certificate, key_data=pair.key, **more)
+
+    context = make_context(config(pair))
+    assert make_context(config(pair, server_name="another")) is context
+    assert make_context(TLSConfig(ca_data=authority.pem), ClientCertificate(pair.certificate, pair.key)) is context
+    others = [config(other), TLSConfig(ca_data=authority.pem), TLSConfig(ca_data=other.certificate), TLSConfig()]
+    assert len({id(each) for each in [context, *[make_context(each) for each in others]]}) == 5
