@@ -25,6 +25,7 @@ from ctrlruntime.workqueue.priority import (
     Pending,
     PriorityQueue,
     QueueShutDownError,
+    ThreadsafeAdd,
     Waiters,
     guarded,
 )
@@ -50,7 +51,7 @@ class _Lane(Generic[R]):
         """Its valid place in the heap: negative priority, turn, a number, and itself."""
 
 
-class FairQueue(Generic[R]):
+class FairQueue(ThreadsafeAdd[R]):
     """A queue of keys, whose groups take turns. Use it on one event loop.
 
     Its methods are those of `PriorityQueue`.
@@ -125,25 +126,6 @@ class FairQueue(Generic[R]):
         group = self._group(key)
         lane = self._lanes.get(group) or self._new_lane(group)
         lane.queue.add(key, priority=priority, after=after, rate_limited=rate_limited, trigger=trigger)
-
-    def add_threadsafe(
-        self,
-        key: R,
-        *,
-        priority: int = 0,
-        after: float = 0.0,
-        rate_limited: bool = False,
-        trigger: object | None = None,
-    ) -> None:
-        """Add a key from another thread.
-
-        Raises: RuntimeError before a worker has waited for a key.
-        """
-        if self._loop is None:
-            raise RuntimeError("the queue has no event loop yet: no worker has waited for a key")
-        self._loop.call_soon_threadsafe(
-            lambda: self.add(key, priority=priority, after=after, rate_limited=rate_limited, trigger=trigger)
-        )
 
     def _new_lane(self, group: Hashable) -> _Lane[R]:
         lane: _Lane[R] = _Lane()

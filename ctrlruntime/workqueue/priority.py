@@ -208,7 +208,43 @@ class Waiters(deque["asyncio.Future[None]"]):
             self.wake_one()
 
 
-class PriorityQueue(Generic[R]):
+class ThreadsafeAdd(Generic[R]):
+    """A queue whose event loop is known once it has waited."""
+
+    _loop: asyncio.AbstractEventLoop | None = None
+
+    def add(
+        self,
+        key: R,
+        *,
+        priority: int = 0,
+        after: float = 0.0,
+        rate_limited: bool = False,
+        trigger: object | None = None,
+    ) -> None:
+        raise NotImplementedError
+
+    def add_threadsafe(
+        self,
+        key: R,
+        *,
+        priority: int = 0,
+        after: float = 0.0,
+        rate_limited: bool = False,
+        trigger: object | None = None,
+    ) -> None:
+        """Add a key from another thread.
+
+        Raises: RuntimeError before a worker has waited for a key or a delay.
+        """
+        if self._loop is None:
+            raise RuntimeError("the queue has no event loop yet: no worker has waited for a key or a delay")
+        self._loop.call_soon_threadsafe(
+            lambda: self.add(key, priority=priority, after=after, rate_limited=rate_limited, trigger=trigger)
+        )
+
+
+class PriorityQueue(ThreadsafeAdd[R]):
     """A queue of keys (any hashable values). Use it on one event loop.
 
     Args:
@@ -313,25 +349,6 @@ class PriorityQueue(Generic[R]):
                 self._become_ready(entry, now)
         else:
             self._merge(entry, priority, now, after, trigger)
-
-    def add_threadsafe(
-        self,
-        key: R,
-        *,
-        priority: int = 0,
-        after: float = 0.0,
-        rate_limited: bool = False,
-        trigger: object | None = None,
-    ) -> None:
-        """Add a key from another thread.
-
-        Raises: RuntimeError before the queue has been used on its event loop.
-        """
-        if self._loop is None:
-            raise RuntimeError("the queue has no event loop yet: no worker has waited for a key or a delay")
-        self._loop.call_soon_threadsafe(
-            lambda: self.add(key, priority=priority, after=after, rate_limited=rate_limited, trigger=trigger)
-        )
 
     def _merge(self, entry: _Entry[R], priority: int, now: float, after: float, trigger: object | None) -> None:
         if not entry.is_pending:
