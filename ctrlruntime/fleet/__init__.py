@@ -12,20 +12,29 @@ from ctrlruntime.lazy import lazy_attributes
 
 if TYPE_CHECKING:
     from ctrlruntime.fleet.clusters import ClusterStatus, FleetClusters
-    from ctrlruntime.fleet.hub_providers import ClusterAPI, KubeconfigSecrets
+    from ctrlruntime.fleet.hub_providers import (
+        ClusterAPI,
+        ClusterProfiles,
+        CredentialPlugin,
+        KubeconfigSecrets,
+        Namespaces,
+    )
     from ctrlruntime.fleet.life import ClusterState
     from ctrlruntime.fleet.provider import ClusterSource, Inventory, Provider
     from ctrlruntime.fleet.providers import KubeconfigFiles, Static
 
 __all__ = [
     "ClusterAPI",
+    "ClusterProfiles",
     "ClusterSource",
     "ClusterState",
     "ClusterStatus",
+    "CredentialPlugin",
     "FleetClusters",
     "Inventory",
     "KubeconfigFiles",
     "KubeconfigSecrets",
+    "Namespaces",
     "Provider",
     "Static",
 ]
@@ -37,7 +46,10 @@ if not TYPE_CHECKING:
             **dict.fromkeys(("ClusterStatus", "FleetClusters"), ".clusters"),
             "ClusterState": ".life",
             **dict.fromkeys(("ClusterSource", "Inventory", "Provider"), ".provider"),
-            **dict.fromkeys(("ClusterAPI", "KubeconfigSecrets"), ".hub_providers"),
+            **dict.fromkeys(
+                ("ClusterAPI", "ClusterProfiles", "CredentialPlugin", "KubeconfigSecrets", "Namespaces"),
+                ".hub_providers",
+            ),
             **dict.fromkeys(("KubeconfigFiles", "Static"), ".providers"),
         },
     )

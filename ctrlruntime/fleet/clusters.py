@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import dataclasses
 import math
 import random
 import time
@@ -24,6 +25,7 @@ from ctrlruntime.api.metadata import Metadata, ObjectKey, metadata_of
 from ctrlruntime.cache.cache import IndexFunction
 from ctrlruntime.cache.options import CacheOptions
 from ctrlruntime.client.interfaces import Client, Reader
+from ctrlruntime.client.scoped import namespaced
 from ctrlruntime.client.wrapped import WrappedClient
 from ctrlruntime.cluster import Cluster
 from ctrlruntime.controller.controller import Controller, Watch
@@ -436,6 +438,7 @@ class FleetClusters:
             for watch in watches:
                 await watch.stop()
         await self._end_reconciles(member, within=CANCEL_AFTER)
+        self._withdraw(member)  # what reconciles that ended meanwhile have enqueued again
         await _cancel(member.task)
         await member.cluster.close()
         del self._members[name]
@@ -461,6 +464,8 @@ class FleetClusters:
 
     def want(self, name: str, source: ClusterSource | None) -> None:
         """Note what a provider says about a cluster. Called by its inventory."""
+        if self._context is None:
+            return  # the fleet ends
         self._wanted[name] = source
         if name not in self._changes:
             self._changes[name] = asyncio.create_task(self._change(name), context=self._context)
@@ -470,7 +475,11 @@ class FleetClusters:
         try:
             while True:
                 wanted, member = self._wanted.get(name), self._members.get(name)
+                if member is not None and member.source is None:
+                    _log.error("cluster of a provider ignored, its name is in use", cluster=name)
+                    return
                 if wanted is None and member is None:
+                    self._wanted.pop(name, None)
                     return
                 if wanted is None:
                     await self.remove(name)
@@ -509,15 +518,20 @@ class FleetClusters:
         return True
 
     def _make(self, name: str, source: ClusterSource) -> Cluster:
-        options = self._options
-        return Cluster(
+        options, cache = self._options, self._options.cache
+        if source.namespace:
+            cache = dataclasses.replace(cache or CacheOptions(), namespaces=[source.namespace])
+        cluster = Cluster(
             source.config,
             name=name,
             scheme=options.scheme or self._hub.scheme,
-            cache=options.cache,
+            cache=cache,
             disable_cache_for=options.disable_cache_for,
             read_your_writes_timeout=options.read_your_writes_timeout,
         )
+        if source.namespace:
+            cluster.client = namespaced(cluster.client, source.namespace)
+        return cluster
 
     # --- controllers -------------------------------------------------------------------------------------------------
 
@@ -596,9 +610,9 @@ class FleetClusters:
             await asyncio.get_running_loop().create_future()
         finally:
             self._context = None
-            await asyncio.gather(*map(_cancel, [*self._providing, *self._changes.values()]))
-            tasks = [*(member.task for member in self._members.values()), *self._mappings.values()]
-            await asyncio.gather(*map(_cancel, tasks))
+            lives = [member.task for member in self._members.values()]
+            await asyncio.gather(*map(_cancel, [*lives, *self._changes.values(), *self._mappings.values()]))
+            await asyncio.gather(*map(_cancel, self._providing))  # which may run the servers
 
     def _begin(self, member: _Member) -> None:
         member.task = asyncio.create_task(self._live(member), name=f"cluster {member.name}", context=self._context)

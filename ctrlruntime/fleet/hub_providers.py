@@ -1,10 +1,12 @@
-"""Providers that read objects of the hub: Secrets with kubeconfigs, and clusters of Cluster API."""
+"""Providers that read objects of the hub: Secrets, clusters of Cluster API, ClusterProfiles and Namespaces."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, cast
+
+import msgspec
 
 from ctrlruntime import log
 from ctrlruntime.api import core
@@ -18,11 +20,26 @@ from ctrlruntime.errors import ConfigError, DecodeError
 from ctrlruntime.event import DeleteEvent, Snapshot, UpdateEvent
 from ctrlruntime.fleet.provider import ClusterSource, Inventory
 
-__all__ = ["ClusterAPI", "KubeconfigSecrets"]
+__all__ = ["ClusterAPI", "ClusterProfiles", "CredentialPlugin", "KubeconfigSecrets", "Namespaces"]
 
 _CLUSTER_API: Final = "cluster.x-k8s.io"
 _CLUSTER_NAME: Final = "cluster.x-k8s.io/cluster-name"
 """The label of the Secrets of a cluster of Cluster API."""
+
+_INVENTORY: Final = "multicluster.x-k8s.io"
+_PROFILE_CLUSTER: Final = (
+    "server",
+    "tls-server-name",
+    "insecure-skip-tls-verify",
+    "certificate-authority-data",
+    "proxy-url",
+    "disable-compression",
+    "extensions",
+)
+"""The fields of a cluster in a ClusterProfile. Not `certificate-authority`: it reads a file of this machine."""
+
+_MORE_ARGUMENTS: Final = "clusterprofiles.multicluster.x-k8s.io/exec/additional-args"
+_MORE_ENVIRONMENT: Final = "clusterprofiles.multicluster.x-k8s.io/exec/additional-envs"
 
 _log = log.get_logger("fleet")
 
@@ -53,9 +70,10 @@ async def _follow(
 
 
 class KubeconfigSecrets:
-    """Clusters in Secrets of the hub: each has a kubeconfig, and its current context is one cluster.
+    """Clusters in Secrets of the hub, which have kubeconfigs.
 
-    The name of the cluster is that of the Secret. A Secret that cannot be used is logged, and its cluster stays as it was.
+    The current context of a kubeconfig is the cluster. The name of the cluster is that of the Secret. A Secret that cannot be used is logged,
+    and its cluster stays as it was.
 
     Args:
         namespace: the namespace of the Secrets.
@@ -92,8 +110,40 @@ class KubeconfigSecrets:
                 present.add(name)
                 _set(inventory, name, secret, self._keys, allow_exec=self._allow_exec)
 
-        secrets = ByObject(namespaces={self._namespace: NamespaceOptions(labels=self._labels)})
-        await _follow(inventory.hub, {core.Secret: secrets}, changed, lambda: _synced(inventory, present))
+        kinds: dict[type[Any], ByObject] = {core.Secret: _of(self._namespace, self._labels)}
+        await _follow(inventory.hub, kinds, changed, lambda: _synced(inventory, present))
+
+
+class Namespaces:
+    """Each Namespace of the hub as a cluster.
+
+    Its cache and its client have only the objects of this Namespace. For tests, and for operators of tenants. Clients of such a cluster can
+    still read and write cluster-scoped kinds.
+
+    Args:
+        labels: a selector of the Namespaces.
+        name: the first part of the names of the clusters.
+
+    """
+
+    def __init__(self, *, labels: Labels | None = None, name: str = "namespaces") -> None:
+        self.name = name
+        self._labels = labels
+
+    async def run(self, inventory: Inventory, /) -> None:
+        config = inventory.hub.config
+        present: set[str] = set()
+
+        def changed(_kind: object, _namespace: str, name: str, seen: Snapshot[core.Namespace] | None) -> None:
+            if seen is None:
+                present.discard(name)
+                inventory.remove(name)
+            else:
+                present.add(name)
+                inventory.set(name, ClusterSource(config=config, namespace=name, labels=seen.meta.labels or {}))
+
+        kinds: dict[type[Any], ByObject] = {core.Namespace: ByObject(labels=self._labels)}
+        await _follow(inventory.hub, kinds, changed, lambda: _synced(inventory, present))
 
 
 class ClusterAPI:
@@ -149,21 +199,156 @@ class ClusterAPI:
                 present.add(full)
                 _set(inventory, full, secret, ("value",), allow_exec=self._allow_exec, labels=cluster.meta.labels or {})
 
-        def options(labels: Labels | None) -> ByObject:
-            if not self._namespace:
-                return ByObject(labels=labels)
-            return ByObject(namespaces={self._namespace: NamespaceOptions(labels=labels)})
-
         def synced() -> None:
             nonlocal is_synced
             is_synced = True
             _synced(inventory, present)
 
         kinds: dict[type[Any], ByObject] = {
-            cluster_kind: options(self._labels),
-            core.Secret: options(_CLUSTER_NAME),
+            cluster_kind: _of(self._namespace, self._labels),
+            core.Secret: _of(self._namespace, _CLUSTER_NAME),
         }
         await _follow(inventory.hub, kinds, changed, synced)
+
+
+class CredentialPlugin(msgspec.Struct, frozen=True, kw_only=True):
+    """A program of this machine that returns the credentials of a cluster.
+
+    It is run as an `exec` of a kubeconfig is. Raises: ConfigError for a command with a relative path.
+    """
+
+    command: str
+    """The name of a program on PATH, or an absolute path."""
+
+    args: tuple[str, ...] = ()
+    env: Mapping[str, str] = {}
+    """Environment variables, in addition to those of the operator."""
+
+    api_version: str = "client.authentication.k8s.io/v1"
+    provide_cluster_info: bool = True
+    """Pass the cluster to the program, in the variable KUBERNETES_EXEC_INFO."""
+
+    allow_additional: bool = False
+    """Also pass the arguments and environment variables of the ClusterProfile.
+
+    Then who can write ClusterProfiles decides what the program does. Variables of `env` come first.
+    """
+
+    def __post_init__(self) -> None:
+        if "/" in self.command and not self.command.startswith("/"):
+            raise ConfigError(
+                f"the plugin {self.command} has a relative path. Give an absolute one, or the name of a program on PATH"
+            )
+
+
+class ClusterProfiles:
+    """The clusters of the ClusterProfiles in the hub.
+
+    They are an inventory that cluster managers write. A ClusterProfile says in `status.accessProviders` how its cluster is reached; the
+    credentials come from a plugin of this machine (KEP-5339).
+    The first plugin whose name the ClusterProfile has is used. One that cannot be used is logged, and its cluster stays as it was.
+
+    The name of the cluster is that of the ClusterProfile, with its namespace before it unless `namespace` is set. Its labels are those of the
+    ClusterProfile.
+
+    Args:
+        plugins: the credential plugins, by the names of access providers.
+        namespace: the namespace of the ClusterProfiles. "": all.
+        labels: a selector of the ClusterProfiles.
+        name: the first part of the names of the clusters.
+
+    """
+
+    def __init__(
+        self,
+        plugins: Mapping[str, CredentialPlugin],
+        *,
+        namespace: str = "",
+        labels: Labels | None = None,
+        name: str = "profiles",
+    ) -> None:
+        self.name = name
+        self._plugins = dict(plugins)
+        self._namespace = namespace
+        self._labels = labels
+
+    async def run(self, inventory: Inventory, /) -> None:
+        found = await inventory.hub.mapper.preferred(_INVENTORY, "ClusterProfile")
+        kind = Unstructured.of(f"{found.group}/{found.version}", "ClusterProfile")
+        present: set[str] = set()
+
+        def changed(_kind: object, namespace: str, name: str, seen: Snapshot[Any] | None) -> None:
+            full = name if self._namespace else f"{namespace}/{name}"
+            if seen is None:
+                present.discard(full)
+                inventory.remove(full)
+                return
+            present.add(full)
+            where = f"ClusterProfile {namespace}/{name}"
+            try:
+                kubeconfig = self._kubeconfig(seen.object.content, where)
+                if kubeconfig is None:
+                    return  # its cluster manager has not said yet how it is reached
+                source = ClusterSource.from_kubeconfig(
+                    kubeconfig, where=where, labels=seen.meta.labels, allow_exec=True
+                )
+            except (ConfigError, DecodeError) as error:
+                _not_usable(where, error)
+            else:
+                inventory.set(full, source)
+
+        await _follow(
+            inventory.hub, {kind: _of(self._namespace, self._labels)}, changed, lambda: _synced(inventory, present)
+        )
+
+    def _kubeconfig(self, profile: Mapping[str, Any], where: str) -> bytes | None:
+        status = profile.get("status") or {}
+        # `credentialProviders` is the former name of the field.
+        listed = [*(status.get("credentialProviders") or ()), *(status.get("accessProviders") or ())]
+        offered = {each.get("name"): each.get("cluster") or {} for each in listed}
+        if not offered:
+            return None
+        name = next((name for name in self._plugins if name in offered), None)
+        if name is None:
+            raise ConfigError(
+                f"{where} has the access providers {', '.join(map(str, offered))}; the operator has plugins of "
+                f"{', '.join(self._plugins) or 'none of them'}"
+            )
+        cluster = {field: offered[name][field] for field in _PROFILE_CLUSTER if field in offered[name]}
+        command = _command(self._plugins[name], cluster.get("extensions") or (), where)
+        return msgspec.json.encode(
+            {
+                "current-context": name,
+                "contexts": [{"name": name, "context": {"cluster": name, "user": name}}],
+                "clusters": [{"name": name, "cluster": cluster}],
+                "users": [{"name": name, "user": {"exec": command}}],
+            },
+            order="deterministic",
+        )
+
+
+def _command(plugin: CredentialPlugin, extensions: Sequence[Mapping[str, Any]], where: str) -> Mapping[str, Any]:
+    """Return the `exec` of a kubeconfig."""
+    args, env = list(plugin.args), dict(plugin.env)
+    if plugin.allow_additional:
+        found = {each.get("name"): each.get("extension") for each in extensions}
+        more, variables = found.get(_MORE_ARGUMENTS) or [], found.get(_MORE_ENVIRONMENT) or {}
+        if not isinstance(more, list) or not isinstance(variables, Mapping):
+            raise ConfigError(f"{where}: additional-args must be a list, and additional-envs a map")
+        args += map(str, cast("list[object]", more))
+        env = {str(key): str(value) for key, value in cast("Mapping[object, object]", variables).items()} | env
+    return {
+        "apiVersion": plugin.api_version,
+        "command": plugin.command,
+        "args": args,
+        "env": [{"name": key, "value": value} for key, value in env.items()],
+        "provideClusterInfo": plugin.provide_cluster_info,
+    }
+
+
+def _of(namespace: str, labels: Labels | None) -> ByObject:
+    """Return the options of a kind in one namespace, or in all."""
+    return ByObject(namespaces={namespace: NamespaceOptions(labels=labels)}) if namespace else ByObject(labels=labels)
 
 
 def _is_initialized(cluster: Unstructured) -> bool:
@@ -200,6 +385,10 @@ def _set(
         labels = secret.metadata.labels if labels is None else labels
         source = ClusterSource.from_kubeconfig(content, where=where, labels=labels, allow_exec=allow_exec)
     except (ConfigError, DecodeError) as error:
-        _log.error("Secret not usable, its cluster stays as it was", secret=where, error=str(error))
+        _not_usable(where, error)
     else:
         inventory.set(name, source)
+
+
+def _not_usable(where: str, error: Exception) -> None:
+    _log.error("object not usable, its cluster stays as it was", object=where, error=str(error))

@@ -24,6 +24,9 @@ class ClusterSource(msgspec.Struct, frozen=True, kw_only=True):
     labels: Mapping[str, str] = {}
     """Labels of the cluster, for your code: `mgr.fleet.status(name).labels`."""
 
+    namespace: str = ""
+    """Not empty: the cache and the client of the cluster have only this namespace."""
+
     fingerprint: str = ""
     """A text that changes with the access, such as a hash. Empty: the access never changes."""
 

@@ -910,8 +910,7 @@ class Manager:
         if self._replica is not None:
             await self._attempt(self._replica.close())
         await self._side.stop()
-        for cluster in self._clusters:
-            await self._attempt(cluster.close())
+        await asyncio.gather(*(self._attempt(cluster.close()) for cluster in self._clusters))
 
     async def _release_lease(self, election: asyncio.Task[None], grace: Grace) -> None:
         """End the election, which releases the lease; a server that does not answer is not waited for beyond the grace."""

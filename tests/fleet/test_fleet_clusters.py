@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import gc
+import threading
+import weakref
+from collections import Counter
+from pathlib import Path
 
 import pytest
 
@@ -80,6 +85,41 @@ async def test_of_a_removed_cluster_nothing_runs(mgr, servers, clients, namespac
 
         mgr.add(other(servers, 1))  # the same name again is another cluster
         await eventually(lambda: ("c1", "two") in recorder.seen)
+
+
+async def test_clusters_that_come_and_go_leave_nothing(mgr, servers, clients, namespaces):
+    recorder = Recorder(mgr, namespaces)
+    ctrl.new_controller_managed_by(mgr).for_(core.ConfigMap, on="fleet").owns(core.Secret).complete(recorder)
+    await clients[1].create(config_map(namespaces, "one"))
+    alive: weakref.WeakSet[object] = weakref.WeakSet()
+
+    async def cycle() -> None:
+        cluster = other(servers, 1)
+        alive.update((cluster, cluster.cache, cluster.transport))
+        mgr.add(cluster)
+        await eventually(lambda: recorder.seen, interval=0.001)
+        await mgr.fleet.remove("c1")
+        recorder.seen.clear()
+
+    def left() -> dict[str, object]:
+        gc.collect()
+        return {
+            "objects": len(alive),
+            "tasks": Counter(task.get_name().rstrip("0123456789") for task in asyncio.all_tasks()),
+            "threads": threading.active_count(),
+            "descriptors": len(list(Path("/proc/self/fd").iterdir())),
+            "metrics": len(mgr.metrics.render()[0].splitlines()),
+            "journal": len(mgr.journal.keys("configmap")),
+        }
+
+    async with ctrl.running(mgr):
+        for _ in range(2):
+            await cycle()
+        await eventually(lambda: not left()["objects"])
+        before = left()
+        for _ in range(20):
+            await cycle()
+        await eventually(lambda: all(now <= before[name] for name, now in left().items()))
 
 
 async def test_indexes_and_transforms_are_those_of_all_clusters_also_of_later_ones(servers, clients, namespaces):

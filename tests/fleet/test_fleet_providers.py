@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import contextlib
 import dataclasses
+import sys
 
+import msgspec
 import pytest
 
 import ctrlruntime as ctrl
@@ -13,16 +16,19 @@ from ctrlruntime.api import authentication, core, meta
 from ctrlruntime.errors import ConfigError
 from ctrlruntime.fleet import (
     ClusterAPI,
+    ClusterProfiles,
     ClusterSource,
     ClusterState,
+    CredentialPlugin,
     KubeconfigFiles,
     KubeconfigSecrets,
+    Namespaces,
     Static,
     clusters,
 )
 from ctrlruntime.rest.config import config_from_kubeconfig
 from ctrlruntime.rest.credentials import StaticToken
-from ctrlruntime.testing import eventually
+from ctrlruntime.testing import EmbeddedServers, eventually
 
 
 class Noted:
@@ -227,17 +233,18 @@ async def test_secrets_are_followed(hub, clients, namespaces):
         assert found.names() == ["eu"]  # also what was deleted while the provider did not run
 
 
-def cluster_api(version: str) -> dict:
-    """Return the definition of a Cluster of Cluster API, as far as a provider reads it."""
+def definition(group: str, version: str, kind: str) -> dict:
+    """Return the definition of a namespaced kind of another project, as far as a provider reads it."""
     anything = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
     schema = {"openAPIV3Schema": {"type": "object", "properties": {"spec": anything, "status": anything}}}
     served = {"name": version, "served": True, "storage": True, "schema": schema, "subresources": {"status": {}}}
-    names = {"kind": "Cluster", "listKind": "ClusterList", "plural": "clusters", "singular": "cluster"}
+    singular = kind.lower()
+    names = {"kind": kind, "listKind": f"{kind}List", "plural": f"{singular}s", "singular": singular}
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
-        "metadata": {"name": "clusters.cluster.x-k8s.io"},
-        "spec": {"group": "cluster.x-k8s.io", "scope": "Namespaced", "names": names, "versions": [served]},
+        "metadata": {"name": f"{singular}s.{group}", "annotations": {"api-approved.kubernetes.io": "unapproved"}},
+        "spec": {"group": group, "scope": "Namespaced", "names": names, "versions": [served]},
     }
 
 
@@ -250,7 +257,7 @@ def cluster_api(version: str) -> dict:
 )
 async def test_clusters_of_cluster_api_are_followed(servers, hub, clients, namespaces, version, initialized):
     home, kind = clients[0], ctrl.Unstructured.of(f"cluster.x-k8s.io/{version}", "Cluster")
-    await asyncio.to_thread(servers[0].install_crds, [cluster_api(version)])
+    await asyncio.to_thread(servers[0].install_crds, [definition("cluster.x-k8s.io", version, "Cluster")])
 
     def secret(cluster: str, name: str, **data: str) -> core.Secret:
         labels = {"cluster.x-k8s.io/cluster-name": cluster}
@@ -288,6 +295,120 @@ async def test_clusters_of_cluster_api_are_followed(servers, hub, clients, names
             assert found.names() == [f"{namespaces}/eu"]
     finally:
         await asyncio.to_thread(servers[0].uninstall_crds, ["clusters.cluster.x-k8s.io"])
+
+
+PLUGIN = """
+import json, os, sys
+info = json.loads(os.environ["KUBERNETES_EXEC_INFO"])["spec"]["cluster"]
+token = ":".join([info["config"]["user"], info["server"], *sys.argv[1:], os.environ["ZONE"]])
+print(json.dumps({"apiVersion": "client.authentication.k8s.io/v1", "kind": "ExecCredential", "status": {"token": token}}))
+"""
+
+
+def access(provider: str, server: str, *, user: str = "", **fields: object) -> dict:
+    """Return an access provider of a ClusterProfile."""
+    more = {"exec/additional-args": ["--more"], "exec/additional-envs": {"ZONE": "other", "PATH": "/nowhere"}}
+    extensions = [
+        {"name": f"clusterprofiles.multicluster.x-k8s.io/{name}", "extension": it} for name, it in more.items()
+    ]
+    extensions.append({"name": "client.authentication.k8s.io/exec", "extension": {"user": user}})
+    return {"name": provider, "cluster": {"server": server, "extensions": extensions, **fields}}
+
+
+async def token_of(source: ClusterSource) -> str:
+    return (await source.config.credential.headers())["Authorization"].removeprefix("Bearer ")
+
+
+async def test_cluster_profiles_are_followed(servers, hub, clients, namespaces, logs):
+    home, kind = clients[0], ctrl.Unstructured.of("multicluster.x-k8s.io/v1alpha1", "ClusterProfile")
+    await asyncio.to_thread(
+        servers[0].install_crds, [definition("multicluster.x-k8s.io", "v1alpha1", "ClusterProfile")]
+    )
+    authority = base64.b64encode(ctrl.get_config(str(servers[1].kubeconfig_path)).tls.ca_data).decode()
+
+    async def create(name: str) -> ctrl.Unstructured:
+        metadata = meta.ObjectMeta(name=name, namespace=namespaces, labels={"zone": name})
+        return await home.create(kind(metadata=metadata, spec={}))
+
+    async def offer(profile: ctrl.Unstructured, *offers: dict, field: str = "accessProviders") -> None:
+        await home.status.patch(profile, ctrl.merge_patch({"status": {field: list(offers)}}))
+
+    eu, us = await create("eu"), await create("us")
+    data = {"certificate-authority-data": authority, "certificate-authority": "/etc/passwd"}
+    await offer(eu, access("unknown", "https://no"), access("second", "https://eu", user="ann", **data))
+    plugin = CredentialPlugin(command=sys.executable, args=("-c", PLUGIN), env={"ZONE": "z"})
+    plugins = {"first": msgspec.structs.replace(plugin, allow_additional=True), "second": plugin}
+    try:
+        async with provided(ClusterProfiles(plugins, namespace=namespaces), hub) as found:
+            assert found.hosts() == {"eu": "https://eu"}  # the other one has no access yet
+            source = found.sources["eu"]
+            assert source.labels == {"zone": "eu"}
+            assert (source.config.tls.ca_file, source.config.tls.ca_data is not None) == (None, True)
+            assert await token_of(source) == "ann:https://eu:z"  # nothing that the profile adds
+
+            await offer(us, access("first", "https://us", user="bob"), field="credentialProviders")
+            await eventually(lambda: found.names() == ["eu", "us"])
+            assert await token_of(found.sources["us"]) == "bob:https://us:--more:z"
+
+            await offer(us, access("unknown", "https://us"), field="credentialProviders")
+            await offer(eu, access("second", "https://eu2"))
+            await eventually(lambda: found.hosts() == {"eu": "https://eu2", "us": "https://us"})
+            await home.delete(us)
+            await eventually(lambda: found.names() == ["eu"])
+        (line,) = (line for line in logs if line["level"] == "error")
+        assert line["object"] == f"ClusterProfile {namespaces}/us"
+        assert str(line["error"]).endswith(
+            "has the access providers unknown; the operator has plugins of first, second"
+        )
+        async with provided(ClusterProfiles(plugins, labels={"zone": "eu"}), hub) as found:
+            assert found.names() == [f"{namespaces}/eu"]
+    finally:
+        await asyncio.to_thread(servers[0].uninstall_crds, ["clusterprofiles.multicluster.x-k8s.io"])
+
+
+def test_a_plugin_has_no_relative_path():
+    with pytest.raises(ConfigError, match=r"the plugin \./gke has a relative path"):
+        CredentialPlugin(command="./gke")
+
+
+async def test_namespaces_are_clusters(servers, clients, namespaces):
+    other = await asyncio.to_thread(servers[0].create_namespace)
+    home, selector = clients[0], {"kubernetes.io/metadata.name": namespaces}
+    hub = ctrl.get_config(str(servers[0].kubeconfig_path))
+    mgr = ctrl.new_manager(hub, metrics_bind_address="0", fleet=ctrl.Fleet(Namespaces(labels=selector)))
+    seen: dict[str, list[str]] = {}
+
+    async def reconcile(request):
+        found = await mgr.fleet.client(request).list(core.Secret)
+        seen[request.cluster] = sorted(each.metadata.name for each in found)
+
+    ctrl.new_controller_managed_by(mgr).for_(core.Secret, on="fleet").complete(reconcile)
+    for namespace in (namespaces, other):
+        await home.create(core.Secret(metadata=meta.ObjectMeta(name=f"of-{namespace}", namespace=namespace)))
+    async with ctrl.running(mgr):
+        name = f"namespaces/{namespaces}"
+        await eventually(lambda: seen == {name: [f"of-{namespaces}"]})
+        with pytest.raises(ValueError, match=other):
+            await mgr.fleet.client(name).get(core.Secret, ctrl.NamespacedName(other, f"of-{other}"))
+    await asyncio.to_thread(servers[0].delete_namespace, other)
+
+
+async def test_embedded_servers_start_and_stop_with_the_manager(servers, logs):
+    provider = EmbeddedServers(2)
+    hub = ctrl.get_config(str(servers[0].kubeconfig_path))
+    mgr = ctrl.new_manager(hub, metrics_bind_address="0", fleet=ctrl.Fleet(provider))
+    seen: set[str] = set()
+
+    async def reconcile(request):
+        seen.add(request.cluster)
+
+    ctrl.new_controller_managed_by(mgr).for_(core.Namespace, on="fleet").complete(reconcile)
+    async with ctrl.running(mgr):
+        await eventually(lambda: seen == {"embedded/0", "embedded/1"})
+        assert mgr.fleet.cluster("embedded/1").config.host == provider.environments["1"].url
+    assert [line for line in logs if line["level"] in ("warning", "error")] == []
+    with pytest.raises(ConfigError, match="not running"):
+        _ = provider.environments["1"].url
 
 
 class Scripted:
@@ -453,6 +574,22 @@ async def test_a_cluster_whose_task_fails_is_replaced(servers, monkeypatch):
         mgr.fleet._spawn(mgr.fleet._members["test/a"], fail())
         await eventually(lambda: mgr.fleet.cluster("test/a") is not first)
         await eventually(lambda: mgr.fleet.status("test/a").state is ClusterState.ENGAGED)
+
+
+async def test_a_provider_does_not_change_a_cluster_that_was_added_by_hand(servers, logs):
+    provider = Scripted()
+    hub, other = (ctrl.get_config(str(server.kubeconfig_path)) for server in servers[:2])
+    mgr = ctrl.new_manager(hub, metrics_bind_address="0", fleet=ctrl.Fleet(provider))
+    async with ctrl.running(mgr):
+        await eventually(lambda: provider.inventories)
+        mine = ctrl.Cluster(other, name="test/a")
+        mgr.add(mine)
+        provider.inventories[0].set("a", ClusterSource(config=other))
+        await eventually(lambda: any("its name is in use" in line["event"] for line in logs))
+        provider.inventories[0].remove("a")
+        provider.inventories[0].set("b", ClusterSource(config=other))
+        await eventually(lambda: "test/b" in mgr.fleet.names())
+        assert mgr.fleet.cluster("test/a") is mine
 
 
 def test_two_providers_need_two_names():

@@ -2,9 +2,6 @@
 
 import asyncio
 
-from ctrlruntime.api import meta
-from ctrlruntime.testing import Environment, eventually
-
 
 async def run_the_example(hub: ctrl.Config, other: ctrl.Config) -> None:
     mgr = build(hub, {"eu": other})
@@ -50,3 +47,4 @@ with Environment(backend="embedded") as one, Environment(backend="embedded") as 
     hub, other = (ctrl.get_config(str(each.kubeconfig_path)) for each in (one, two))
     asyncio.run(run_the_example(hub, other))
     asyncio.run(run_the_providers(hub, two.kubeconfig_path.read_bytes()))
+asyncio.run(test_config_maps_are_copied())
