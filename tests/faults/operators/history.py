@@ -6,6 +6,7 @@ one order. That is the audit: it needs no clock of any process.
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import json
 import threading
@@ -69,8 +70,10 @@ class History:
         for kind, template in self.paths.items():
             path = template.format(self.namespace)
             version = self.environment.connection.request("GET", f"{path}?limit=1")["metadata"]["resourceVersion"]
-            answer = self._open(f"{path}?watch=1&resourceVersion={version}&timeoutSeconds={self.seconds}")
-            thread = threading.Thread(target=self._read, args=(kind, answer), daemon=True, name=f"history of {kind}")
+            watch = f"{path}?watch=1&timeoutSeconds={self.seconds}&resourceVersion="
+            answer = self._open(watch + version)
+            args = (kind, watch, version, answer)
+            thread = threading.Thread(target=self._read, args=args, daemon=True, name=f"history of {kind}")
             thread.start()
             self._threads.append(thread)
         return self
@@ -99,24 +102,26 @@ class History:
         assert answer.status == 200, answer.read()
         return answer
 
-    def _read(self, kind: str, answer: http.client.HTTPResponse) -> None:
+    def _read(self, kind: str, watch: str, version: str, answer: http.client.HTTPResponse) -> None:
         try:
-            while line := answer.readline():
-                self._note(kind, json.loads(line), time.monotonic())
-        except (OSError, ValueError) as error:
+            while not self._is_closed:
+                with contextlib.suppress(http.client.HTTPException):
+                    while line := answer.readline():
+                        version = self._note(kind, json.loads(line), time.monotonic())
+                if not self._is_closed:  # the real server ends the watches of clients that were slow for a moment
+                    answer = self._open(watch + version)
+        except (OSError, ValueError, AssertionError) as error:
             if not self._is_closed:
                 self._failures.append(error)
-        else:
-            if not self._is_closed:
-                self._failures.append(EOFError(f"the watch of {kind} ended"))
 
-    def _note(self, kind: str, event: dict[str, Any], now: float) -> None:
+    def _note(self, kind: str, event: dict[str, Any], now: float) -> str:
         found = event["object"]
         assert event["type"] in {"ADDED", "MODIFIED", "DELETED"}, event
         with self._changed:
             kept = self.slim(kind, found)
             self._versions.append(Version(int(found["metadata"]["resourceVersion"]), kind, event["type"], kept, now))
             self._changed.notify_all()
+        return str(found["metadata"]["resourceVersion"])
 
     @property
     def versions(self) -> list[Version]:
