@@ -178,9 +178,14 @@ class APIServer:
         await _end(self._tasks)
         for table in self.store.tables():
             table.close_subscriptions()
-        if self._runner is not None:
+        if self._runner is not None and self._server is not None:
+            transports = [each.transport for each in self._server.connections]
             await self._runner.cleanup()
             self._runner = None
+            for transport in transports:
+                if transport is not None:  # it would wait for the client to end the TLS session
+                    transport.abort()
+            await asyncio.sleep(0)  # in which the loop closes their sockets
         await self._webhooks.close()
         if self._file is not None:
             self._file.close(self.store.revision)
