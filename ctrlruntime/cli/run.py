@@ -37,6 +37,7 @@ _HELP = """Run the operator on this machine, as `python -m PACKAGE ARGS…` (def
       ctrl run --embedded --reload
       ctrl run --install --context test -- --zap-log-level=debug
       ctrl run --webhooks off
+      ctrl run --clusters ~/.kube/fleet
     """
 
 
@@ -60,6 +61,10 @@ _HELP = """Run the operator on this machine, as `python -m PACKAGE ARGS…` (def
     "--webhook-cert-path.  "
     "[default in a project: development with --embedded, else off]",
 )  # fmt: skip
+@click.option(
+    "--clusters", metavar="PATH", type=click.Path(path_type=Path),
+    help="Other clusters for the operator: a kubeconfig, one for each context, or a folder of kubeconfigs, one for each file.",
+)  # fmt: skip
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED, metavar="[-- ARGS…]")
 def run(
     *,
@@ -71,6 +76,7 @@ def run(
     install: bool,
     reload: bool,
     webhooks: str | None,
+    clusters: Path | None,
     arguments: tuple[str, ...],
 ) -> None:
     if embedded and (kubeconfig or context):
@@ -82,6 +88,7 @@ def run(
     folder, settings = (Path(), None) if module is not None else project_here()
     package = module if module is not None else (settings.package if settings is not None else "")
     source = source_folder(package)
+    fleet = _fleet_flags(clusters)
     with contextlib.ExitStack() as stack:
         if embedded:
             kubeconfig = str(stack.enter_context(_server(kubeconfig_out, settings)))
@@ -99,7 +106,7 @@ def run(
                 say(install_definitions(package, installs, folder=folder, environ=environ), nl=False, err=True)
 
         operator = Operator(
-            [sys.executable, "-m", package, *flags, *more, *arguments],
+            [sys.executable, "-m", package, *flags, *fleet, *more, *arguments],
             folder=folder,
             environ=environ,
             prepare=prepare,
@@ -123,6 +130,20 @@ def _done() -> bool:
 
 def _has_kinds(settings: Settings | None) -> bool:
     return settings is None or any(True for _ in settings.own_resources)
+
+
+def _fleet_flags(path: Path | None) -> Sequence[str]:
+    """Return the flags for the operator, which runs in another folder. Raises: ConfigError if the path has no clusters."""
+    if path is None:
+        return ()
+    from ctrlruntime.fleet.providers import KubeconfigFiles
+
+    path = path.absolute()
+    try:
+        KubeconfigFiles(path).read()
+    except ConfigError as error:
+        raise ConfigError(f"--clusters: {error}") from error
+    return ("--clusters", str(path))
 
 
 def _webhook_flags(

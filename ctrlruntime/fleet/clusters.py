@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import copy
 import dataclasses
 import math
 import random
 import time
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, Self
 
 import msgspec
 from typing_extensions import override
@@ -111,14 +112,27 @@ class Fleet:
         disable_cache_for: Collection[type[Any]] = (),
         read_your_writes_timeout: float = 5.0,
     ) -> None:
-        names = [provider.name for provider in providers]
-        if twice := next((name for name in names if names.count(name) > 1), ""):
-            raise ConfigError(f"the fleet has two providers named {twice!r}. Give one of them another name")
-        self.providers = providers
+        self.providers = _distinct(*providers)
         self.scheme = scheme
         self.cache = cache
         self.disable_cache_for = disable_cache_for
         self.read_your_writes_timeout = read_your_writes_timeout
+
+    def with_provider(self, provider: Provider) -> Self:
+        """Return a copy with one more provider.
+
+        Raises: ConfigError if there is a provider with its name.
+        """
+        changed = copy.copy(self)
+        changed.providers = _distinct(*self.providers, provider)
+        return changed
+
+
+def _distinct(*providers: Provider) -> tuple[Provider, ...]:
+    names = [provider.name for provider in providers]
+    if twice := next((name for name in names if names.count(name) > 1), ""):
+        raise ConfigError(f"the fleet has two providers named {twice!r}. Give one of them another name")
+    return providers
 
 
 class Template(msgspec.Struct, frozen=True, eq=False):

@@ -74,6 +74,25 @@ class KubeconfigFiles:
 
         self._complaints: dict[Path, str] = {}
 
+    def read(self) -> dict[str, ClusterSource]:
+        """Return the clusters that the files have now.
+
+        Raises: ConfigError if they have no cluster, with the reason of the first file that cannot be used.
+        """
+        found: dict[str, ClusterSource] = {}
+        reasons: list[str] = []
+        try:
+            for file, is_of_folder in self._files():
+                try:
+                    found |= self._clusters(file, "", is_of_folder=is_of_folder)
+                except ConfigError as error:
+                    reasons.append(str(error))
+        except OSError as error:
+            raise ConfigError(f"cannot read {error.filename}: {error.strerror}") from error
+        if not found:
+            raise ConfigError(reasons[0] if reasons else f"{' and '.join(map(str, self._paths))} has no clusters")
+        return found
+
     async def run(self, inventory: Inventory, /) -> None:
         self._hashes.clear()
         while True:

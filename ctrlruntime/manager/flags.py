@@ -15,6 +15,7 @@ from ctrlruntime.terminal import escaped
 
 if TYPE_CHECKING:
     from ctrlruntime.cache.options import CacheOptions
+    from ctrlruntime.fleet.clusters import Fleet
     from ctrlruntime.leaderelection import LeaderElection
     from ctrlruntime.metrics import SecureMetrics
     from ctrlruntime.ownership.options import Sharding
@@ -59,6 +60,9 @@ class Flags:
     shard_weight: int | None = None
     """None: as set in code."""
 
+    clusters: str = ""
+    """The kubeconfig, or the folder of kubeconfigs, of the other clusters; empty: only those set in code."""
+
     def get_config(self) -> Config:
         """Return the configuration of the cluster.
 
@@ -91,6 +95,18 @@ class Flags:
             return None
         changed = replace(options, namespace=self.leader_election_namespace or options.namespace)
         return changed if self.shard_weight is None else replace(changed, weight=self.shard_weight)
+
+    def fleet(self, options: Fleet | None) -> Fleet | None:
+        """Return the fleet with the clusters of `--clusters`.
+
+        Raises: ConfigError if the fleet has a provider with the same name, `files`.
+        """
+        if not self.clusters:
+            return options
+        from ctrlruntime.fleet.clusters import Fleet
+        from ctrlruntime.fleet.providers import KubeconfigFiles
+
+        return (options or Fleet()).with_provider(KubeconfigFiles(self.clusters))
 
     def cache(self, options: CacheOptions | None) -> CacheOptions | None:
         """Return the cache options with the namespaces of WATCH_NAMESPACE.
@@ -163,6 +179,10 @@ def add_flags(parser: argparse.ArgumentParser, *, log_options: log.Options | Non
         "--kubeconfig", metavar="PATH", help="kubeconfig file (default: KUBECONFIG, the pod's, ~/.kube/config)"
     )
     parser.add_argument("--context", metavar="NAME", help="context of the kubeconfig (default: its current one)")
+    parser.add_argument(
+        "--clusters", default="", metavar="PATH",
+        help="other clusters: a kubeconfig, one for each context, or a folder of kubeconfigs, one for each file (default: set in code)",
+    )  # fmt: skip
     parser.add_argument(
         "--metrics-bind-address",
         default="",
@@ -283,4 +303,5 @@ def parse_flags(
         metrics_cert_name=args.metrics_cert_name,
         metrics_cert_key=args.metrics_cert_key,
         shard_weight=args.shard_weight,
+        clusters=args.clusters,
     )

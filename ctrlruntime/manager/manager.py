@@ -973,7 +973,7 @@ def new_manager(
         leader_election: elect one leader with a Lease; with `flags` only if `--leader-elect` is set.
         sharding: share the objects of controllers with `sharded=True` among all replicas, in place of leader election. With `flags` only
             if `--leader-elect` is set; otherwise, and without `sharding` in a test, this process reconciles everything.
-        fleet: providers of other clusters, which controllers watch with `on="fleet"`.
+        fleet: providers of other clusters, which controllers watch with `on="fleet"`. The clusters of the flag `--clusters` are added.
         metrics_bind_address: host:port of `/metrics`; empty or "0", the default, turns it off.
         health_probe_bind_address: host:port of `/healthz` and `/readyz`; empty or "0" turns it off.
         graceful_shutdown_timeout: seconds that running reconciles may take at a stop; 0: none, None: no limit.
@@ -1007,6 +1007,7 @@ def new_manager(
         leader_election = flags.election(leader_election)
         has_replicas = flags.leader_elect
         sharding = flags.shared(sharding)
+        fleet = flags.fleet(fleet)
         cache = flags.cache(cache)
         webhook = flags.webhook(webhook)
         secure_metrics = flags.secure_metrics(secure_metrics)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from shop_project import shop
 
 from ctrlruntime.cli import ctrl
 from ctrlruntime.project.running import DEBUG_ADDRESS
+from ctrlruntime.rest.kubeconfig import contexts
 from ctrlruntime.testing import Environment
 
 __all__ = ["shop"]
@@ -35,6 +37,20 @@ SAYS_ITS_ARGUMENTS = """
     import os, sys
     print(os.environ.get("ENABLE_WEBHOOKS"), os.environ["KUBECONFIG"], *sys.argv[1:], file=open("said", "w"))
     sys.exit(4)
+"""
+LISTS_CLUSTERS = """
+    import asyncio
+    import ctrlruntime as ctrl
+    from ctrlruntime.testing import eventually
+
+    async def main():
+        flags = ctrl.parse_flags()
+        mgr = ctrl.new_manager(flags.get_config(), flags=flags)
+        async with ctrl.running(mgr):
+            await eventually(lambda: [mgr.fleet.status(name).state.value for name in mgr.fleet.names()] == ["Engaged"])
+            print(*mgr.fleet.names(), file=open("said", "w"))
+
+    asyncio.run(main())
 """
 ASKS_WHY = """
     import asyncio, subprocess, sys
@@ -142,6 +158,54 @@ def test_a_package_without_a_project_is_run_by_its_name(shop, server):
 
     assert done.exit_code == 4, done.output
     assert f"installed {shop.crd}" in done.stderr.splitlines()
+
+
+def test_clusters_are_passed_on_to_the_operator(shop, server):
+    shop.write()
+    shop.main(SAYS_ITS_ARGUMENTS)
+    hub = ("--kubeconfig", str(server.kubeconfig_path))
+    Path("fleet").mkdir()
+    shutil.copy(server.kubeconfig_path, "fleet/eu.yaml")
+
+    done = run(*hub, "--clusters", "fleet", "--", "--leader-elect")
+
+    assert done.exit_code == 4, done.output
+    assert Path("said").read_text() == f"None {server.kubeconfig_path} --clusters {shop.folder}/fleet --leader-elect\n"
+
+
+@pytest.mark.parametrize(
+    ("files", "message"),
+    [
+        ({}, "{fleet} has no clusters"),
+        ({"eu.yaml": "clusters: ["}, "kubeconfig {fleet}/eu.yaml is not YAML"),
+        ({"eu.yaml": "contexts: []"}, "{fleet}/eu.yaml: no current-context is set"),
+        (None, "cannot read kubeconfig {fleet} (No such file or directory)"),
+    ],
+)
+def test_clusters_that_are_not_there_are_told_before_anything_runs(shop, server, files, message):
+    shop.write()
+    shop.main(SAYS_ITS_ARGUMENTS)
+    if files is not None:
+        Path("fleet").mkdir()
+    for name, text in (files or {}).items():
+        Path("fleet", name).write_text(text)
+
+    refused = run("--kubeconfig", str(server.kubeconfig_path), "--clusters", "fleet")
+
+    assert refused.exit_code == 1
+    assert refused.stderr.startswith(f"error: --clusters: {message.format(fleet=shop.folder / 'fleet')}")
+    assert refused.stderr.count("\n") == 1
+    assert not Path("said").exists()
+
+
+def test_an_operator_sees_the_other_clusters(shop, server):
+    shop.write()
+    shop.main(LISTS_CLUSTERS)
+
+    done = run("--embedded", "--clusters", str(server.kubeconfig_path))
+
+    assert done.exit_code == 0, done.output
+    assert Path("said").read_text() == f"files/{contexts(str(server.kubeconfig_path))[0]}\n"
 
 
 @pytest.mark.parametrize(

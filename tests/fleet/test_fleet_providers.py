@@ -7,6 +7,7 @@ import base64
 import contextlib
 import dataclasses
 import sys
+from pathlib import Path
 
 import msgspec
 import pytest
@@ -166,6 +167,25 @@ async def test_a_file_that_was_removed_while_the_provider_did_not_run(tmp_path):
     (tmp_path / "us").unlink()
     async with provided(provider, inventory=inventory):
         assert inventory.names() == ["eu"]
+
+
+def test_files_are_read_once_for_a_check(tmp_path):
+    (tmp_path / "eu.yaml").write_text(kubeconfig("kubernetes"))
+    (tmp_path / "notes.txt").write_text("not one")
+
+    assert {name: source.config.host for name, source in KubeconfigFiles(tmp_path).read().items()} == {
+        "eu": "https://kubernetes.example.com"
+    }
+
+
+def test_a_folder_that_cannot_be_listed_is_an_error_of_one_line(tmp_path, monkeypatch):
+    def fail(self):
+        raise PermissionError(13, "Permission denied", str(self))
+
+    monkeypatch.setattr(Path, "iterdir", fail)
+
+    with pytest.raises(ConfigError, match=r"cannot read .*: Permission denied"):
+        KubeconfigFiles(tmp_path).read()
 
 
 def test_files_need_a_path():

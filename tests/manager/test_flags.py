@@ -10,6 +10,7 @@ import pytest
 import ctrlruntime as ctrl
 from ctrlruntime import log
 from ctrlruntime.errors import ConfigError
+from ctrlruntime.fleet import KubeconfigFiles, Static
 
 pytestmark = pytest.mark.usefixtures("sets_up_log")
 
@@ -45,6 +46,29 @@ def test_sharding_flags_reach_the_manager():
     assert parsed.shared(ctrl.Sharding("mine")) == ctrl.Sharding("mine", weight=3, namespace="ops")
     assert flags().shared(ctrl.Sharding("mine", weight=2)) == ctrl.Sharding("mine", weight=2)
     assert parsed.shared(None) is None
+
+
+def test_clusters_are_added_to_those_of_the_program():
+    config = ctrl.Config(host="https://no-cluster.invalid")
+    mine, options = Static({"eu": config}), {"scheme": ctrl.Scheme(), "cache": ctrl.CacheOptions(namespaces=["a"])}
+    fleet = ctrl.Fleet(mine, **options)
+
+    added = flags("--clusters", "/fleet").fleet(fleet)
+
+    assert [provider.name for provider in added.providers] == ["static", "files"]
+    assert {name: getattr(added, name) for name in options} == options
+    assert fleet.providers == (mine,)
+    assert [each.name for each in flags("--clusters=/fleet").fleet(None).providers] == ["files"]
+    assert flags().fleet(fleet) is fleet
+    assert flags().fleet(None) is None
+
+
+def test_clusters_of_a_flag_and_of_the_program_need_different_names():
+    parsed, config = flags("--clusters", "/fleet"), ctrl.Config(host="https://no-cluster.invalid")
+
+    with pytest.raises(ConfigError, match="two providers named 'files'"):
+        ctrl.new_manager(config, flags=parsed, fleet=ctrl.Fleet(KubeconfigFiles("/mine")))
+    ctrl.new_manager(config, flags=parsed, fleet=ctrl.Fleet(KubeconfigFiles("/mine", name="mine")))
 
 
 @pytest.mark.parametrize("weight", ["0", "-1", "half"])
