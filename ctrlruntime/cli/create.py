@@ -42,11 +42,12 @@ _API_HELP = """Add a kind: a class, a controller and a passing test.
       ctrl create api --group webapp --version v1 --kind Guestbook
       ctrl create api --group cache --version v1alpha1 --kind Memcached \\
           --image memcached:1.6 --image-container-port 11211 --run-as-user 1001
+      ctrl create api --group webapp --version v1 --kind Guestbook --fleet
       ctrl create api --group apps --version v1 --kind Deployment --external
       ctrl create api --group cert-manager.io --version v1 --kind Certificate --external --external-api-path certificates.yaml
 
     With --image, the controller is complete: it creates a Deployment of the image for each object, sets a condition, records events and
-    cleans up with a finalizer.
+    cleans up with a finalizer. With --fleet as well: it creates a ConfigMap in each cluster of `ctrl run --clusters PATH` for each object.
     """
 
 _WEBHOOK_HELP = """Add webhooks for a kind of the project or a built-in kind.
@@ -107,6 +108,7 @@ _force = click.option("--force", is_flag=True, help="Overwrite existing files.")
 @click.option(
     "--external-api-domain", default="", metavar="DOMAIN", help="Domain of the external kind's group, such as io."
 )
+@click.option("--fleet", is_flag=True, help="Create a controller that copies each object to several clusters.")
 @click.option("--image", default="", metavar="IMAGE", help="Create a controller that runs this image.")
 @click.option(
     "--image-container-command",
@@ -139,6 +141,7 @@ def api(
     external: bool,
     external_api_path: str,
     external_api_domain: str,
+    fleet: bool,
     image: str,
     image_container_command: str,
     image_container_port: int | None,
@@ -148,6 +151,8 @@ def api(
         raise click.UsageError("--image-container-command, --image-container-port and --run-as-user require --image")
     if not resource and controller is False:
         raise click.UsageError("--no-resource and --no-controller together create nothing")
+    if fleet and image:
+        raise click.UsageError("--fleet cannot be used with --image, because each creates a controller")
     if (external_api_path or external_api_domain) and not external:
         raise click.UsageError("--external-api-path and --external-api-domain require --external")
     folder = find_project(Path.cwd())
@@ -167,6 +172,7 @@ def api(
         is_external=external,
         imported=imported,
         container=_container(image, image_container_command, image_container_port, run_as_user),
+        fleet=fleet,
         force=force,
     )
     _write(folder, replace(addition, files=files), force=force)
@@ -267,6 +273,8 @@ def _next_for_api(addition: Addition) -> str:
     if resource.image:
         about = f" {resource.kind} runs {resource.image}"
         return about + ("" if resource.run_as_user else ". Its container must not run as root: see --run-as-user")
+    if resource.fleet:
+        return f" {resource.kind} has a ConfigMap in each cluster of `ctrl run --clusters PATH`"
     if resource.is_external:
         return f" implement the controller of {resource.kind} in {package}/controllers"
     return f" add the fields of {resource.kind} in {package}/api" + (

@@ -40,6 +40,7 @@ from ctrlruntime.predicate import Predicate
 from ctrlruntime.reconcile import Request
 from ctrlruntime.rest.content import METADATA_ITEM
 from ctrlruntime.rest.fence import Grant
+from ctrlruntime.rest.mapper import RESTMapper
 from ctrlruntime.rest.redaction import shown_url
 from ctrlruntime.rest.transport import Transport
 from ctrlruntime.scheme import Scheme
@@ -60,7 +61,7 @@ CANCEL_AFTER: Final = 5.0
 """Seconds that running reconciles of a removed cluster have."""
 
 MAP_AFTER: Final = 0.2
-"""Seconds after which map functions are called again for a new cluster, so that several new ones cost one round."""
+"""Seconds after which map functions are called again for a cluster that comes or goes, so that several cost one round."""
 
 _PROBE: Final = "/version"
 _KUBE_SYSTEM: Final = "/api/v1/namespaces/kube-system"
@@ -325,7 +326,7 @@ class FleetClusters:
         self._inventories = [(each, _Inventory(self, each.name)) for each in self._options.providers]
         self._providing: list[asyncio.Task[None]] = []
         self._mappings: dict[Controller[Any], asyncio.Task[None]] = {}
-        """Controllers whose map functions of the hub are called again."""
+        """Controllers that are shown the objects of the hub again."""
 
     # --- what users ask ----------------------------------------------------------------------------------------------
 
@@ -384,8 +385,9 @@ class FleetClusters:
 
     @property
     def is_synced(self) -> bool:
-        """Whether each provider has named all its clusters."""
-        return all(inventory.is_synced for _, inventory in self._inventories)
+        """Whether each provider has named all its clusters, and `names` returns them."""
+        missing = {name for name in self._changes if self._wanted[name] is not None}.difference(self.names())
+        return not missing and all(inventory.is_synced for _, inventory in self._inventories)
 
     def _member(self, name: str) -> _Member:
         member = self._members.get(name)
@@ -457,6 +459,8 @@ class FleetClusters:
         await member.cluster.close()
         del self._members[name]
         self._forget(member.cluster)
+        for templates in self._templates:
+            self._map_soon(templates)
 
     # --- providers ---------------------------------------------------------------------------------------------------
 
@@ -571,16 +575,25 @@ class FleetClusters:
         member.watches[controller] = [
             controller.watch(self._source(member, controller, each)) for each in templates.watches
         ]
-        if controller not in self._mappings:
-            self._mappings[controller] = asyncio.create_task(self._map_again(controller), context=self._context)
+        self._map_soon(templates)
 
-    async def _map_again(self, controller: Controller[Any]) -> None:
-        """Call the map functions for the objects of the hub again: they may return requests of a cluster that is new."""
+    def _map_soon(self, templates: _Templates) -> None:
+        """Show the objects of the hub to a controller again, after other clusters that come or go now."""
+        if templates.controller not in self._mappings and self._context is not None:
+            mapping = asyncio.create_task(self._map_again(templates), context=self._context)
+            self._mappings[templates.controller] = mapping
+
+    async def _map_again(self, templates: _Templates) -> None:
+        """Show the objects of the hub again: map functions may return requests of a cluster that is new.
+
+        An object in `for_` of the hub only may have parts in each cluster.
+        """
         await self._sleep(MAP_AFTER)
-        del self._mappings[controller]
-        for watch in controller.watches:
+        del self._mappings[templates.controller]
+        reasons = {"watches"} if any(each.reason == "for" for each in templates.watches) else {"for", "watches"}
+        for watch in templates.controller.watches:
             source = watch.source
-            if isinstance(source, Kind) and not source.cluster and source.reason == "watches":
+            if isinstance(source, Kind) and not source.cluster and source.reason in reasons:
                 await source.show(lambda _meta: True)
 
     @staticmethod
@@ -780,6 +793,12 @@ class _MemberClient(WrappedClient):
     def __init__(self, member: _Member) -> None:
         super().__init__(member.cluster.client)
         self._member = member
+
+    @property
+    @override
+    def mapper(self) -> RESTMapper:
+        self._refuse()
+        return super().mapper
 
     @property
     @override

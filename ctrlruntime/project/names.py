@@ -49,7 +49,9 @@ _IMPORTABLE: Final = frozenset(
 )  # fmt: skip
 """Packages that a project and its tests import."""
 
-_IMPORTED: Final = frozenset({"Annotated", "AsyncIterator", "Field"})
+_IMPORTED: Final = frozenset(
+    {"Annotated", "AsyncGenerator", "AsyncIterator", "Awaitable", "Callable", "Field", "Iterator"}
+)
 """Classes that a module with a kind imports under these names."""
 
 _LEFT_OUT: Final = frozenset({"conftest", "tests"})

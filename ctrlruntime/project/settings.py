@@ -121,6 +121,9 @@ class Resource:
     spokes: tuple[str, ...] = ()
     """With conversion: the versions that are converted through this one, the hub."""
 
+    fleet: bool = False
+    """Its controller copies each object to the clusters of the fleet."""
+
     image: str = ""
     """The image of a deploy-image controller; the next three fields are about its container."""
 

@@ -218,6 +218,7 @@ def test_what_cannot_be_added_is_one_line_and_changes_nothing(shop, arguments, m
         ["api", *CART, "--image-container-port=80"],
         ["api", *CART, "--image=nginx", "--image-container-port=0"],
         ["api", *CART, "--image=nginx", "--run-as-user=0"],
+        ["api", *CART, "--image=nginx", "--fleet"],
         ["api", *CART, "--no-resource", "--no-controller"],
         ["api", *ISSUER, "--external-api-path=issuers.yaml"],
         ["webhook", *CART, "--defaulting", "--spoke=v2"],
@@ -300,7 +301,7 @@ def test_help_has_examples(command):
 
 @pytest.mark.slow
 def test_a_fresh_project_passes_its_own_checks(tmp_path, monkeypatch, forked_pytest):
-    """Two kinds, one of them an image that runs, with every sort of webhook, in two versions. scripts/check-types has its types checked."""
+    """Three kinds, one that runs an image and one for several clusters, with all webhooks. scripts/check-types has its types checked."""
     folder = tmp_path / "shop"
     run = CliRunner().invoke
     steps = [run(ctrl, ["init", str(folder), "--domain", "x.io"])]
@@ -311,9 +312,10 @@ def test_a_fresh_project_passes_its_own_checks(tmp_path, monkeypatch, forked_pyt
         create("api", "--group", "webapp", "--version", "v1alpha1", "--kind", "Cart"),
         create("webhook", *CART, "--defaulting", "--validation", "--conversion", "--spoke", "v1alpha1"),
         create("api", "--group", "cache", "--version", "v1alpha1", "--kind", "Memcached", *image),
+        create("api", "--group", "hub", "--version", "v1", "--kind", "Policy", "--fleet"),
     ]
     assert [step.stderr for step in steps if step.exit_code] == []
-    assert len(read_settings(folder).resources) == 3
+    assert len(read_settings(folder).resources) == 4
 
     # The project's tests run `ctrl manifests --check`.
     tests = forked_pytest.run([sys.executable, "-m", *TESTS.split()], cwd=folder, env=dict(os.environ))

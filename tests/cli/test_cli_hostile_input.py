@@ -519,7 +519,7 @@ TABLE = {
     "resources": [
         {
             "group": "g.x.io", "version": "v1", "kind": "Cart", "plural": "carts", "namespaced": True, "external": False, "storage": True,
-            "controller": True, "defaulting": True, "validation": True, "spokes": ["v2"], "image": "memcached:1",
+            "controller": True, "defaulting": True, "validation": True, "spokes": ["v2"], "fleet": False, "image": "memcached:1",
             "image-container-command": ["a"], "image-container-port": 1, "run-as-user": 5,
         }
     ],

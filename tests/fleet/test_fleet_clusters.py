@@ -213,8 +213,10 @@ async def test_a_cluster_that_does_not_respond_delays_no_other_one(mgr, servers,
                 await eventually(lambda: set(recorder.seen) == {("", "one"), ("c2", "one")})
                 await eventually(lambda: mgr.fleet.status("c1").reason != "")
                 assert mgr.fleet.status("c1").state is ClusterState.CONNECTING
-                with pytest.raises(ClusterNotReadyError, match="the cluster 'c1' is not connected: GET /version"):
-                    await mgr.fleet.client("c1").get(core.ConfigMap, ctrl.NamespacedName(namespaces, "one"))
+                client, key = mgr.fleet.client("c1"), ctrl.NamespacedName(namespaces, "one")
+                for call in (client.get(core.ConfigMap, key), ctrl.create_or_update(client, core.ConfigMap, key)):
+                    with pytest.raises(ClusterNotReadyError, match="the cluster 'c1' is not connected: GET /version"):
+                        await call
 
 
 async def test_requests_of_a_cluster_wait_while_it_does_not_respond(mgr, servers, clients, namespaces):
@@ -325,6 +327,26 @@ async def test_map_functions_of_the_hub_are_called_again_for_a_new_cluster(mgr, 
         await eventually(lambda: recorder.seen == {("c1", "policy"): None})
         mgr.add(other(servers, 2))
         await eventually(lambda: recorder.seen == {("c1", "policy"): None, ("c2", "policy"): None})
+
+
+async def test_objects_of_the_hub_are_reconciled_again_when_a_cluster_comes_or_goes(mgr, servers, clients, namespaces):
+    seen: list[list[str]] = []
+
+    async def reconcile(request: ctrl.Request) -> None:
+        if request.namespace == namespaces:
+            seen.append(mgr.fleet.names())
+
+    nothing = ctrl.handler.enqueue_requests_from_map_func(lambda _copy: [])
+    builder = ctrl.new_controller_managed_by(mgr).for_(core.Secret)
+    builder.watches(core.ConfigMap, nothing, on="fleet").complete(reconcile)
+    await clients[0].create(core.Secret(metadata=meta.ObjectMeta(name="site", namespace=namespaces)))
+
+    async with ctrl.running(mgr):
+        await eventually(lambda: seen == [[]])
+        mgr.add(other(servers, 1))
+        await eventually(lambda: seen == [[], ["c1"]])
+        await mgr.fleet.remove("c1")
+        await eventually(lambda: seen == [[], ["c1"], []])
 
 
 async def test_a_replica_that_does_not_lead_lists_the_kinds_and_reconciles_nothing(servers, clients, namespaces):

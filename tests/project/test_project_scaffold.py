@@ -46,6 +46,8 @@ def full(settings: Settings) -> Settings:
     settings = with_api(settings, "cache", "v1beta1", "Memcached", container=IMAGE).settings
     settings = with_webhook(settings, "cache", "v1beta1", "Memcached", validation=True).settings
     settings = with_api(settings, "web", "v1", "Nginx", container=Container(image="nginx:1.27")).settings
+    settings = with_api(settings, "hub", "v1", "Copy", fleet=True).settings
+    settings = with_api(settings, "hub", "v1", "ClusterConfigurationPolicy", fleet=True).settings
     settings = with_api(settings, "crew", "v1", "Captain", namespaced=False, plural="captaincies").settings
     settings = with_webhook(settings, "crew", "v1", "Captain", defaulting=True).settings
     settings = with_api(settings, "words", "v1", "Namespace").settings  # its variable would hide a fixture
@@ -269,6 +271,11 @@ def test_a_kind_of_kubernetes_has_the_plural_and_scope_it_has():
         (lambda: with_api(SHOP, "apps", "v1", "Deployment", is_external=True, controller=False), "nothing to create"),
         (lambda: with_api(full(SHOP), "apps", "v1", "Deployment", is_external=True), "Deployment already has a controller"),
         (lambda: with_api(SHOP, "apps", "v1", "Deployment", is_external=True, container=IMAGE), "because it creates a kind"),
+        (lambda: with_api(SHOP, "apps", "v1", "Deployment", is_external=True, fleet=True), "--fleet cannot be used with --external or --no-resource"),
+        (lambda: with_api(carts(controller=False), "webapp", "v1", "Cart", resource=False, fleet=True), "--fleet cannot be used with --external or --no-resource"),
+        (lambda: with_api(carts(controller=False), "webapp", "v1", "Cart", resource=False, container=IMAGE), "--image cannot be used with"),
+        (lambda: carts(fleet=True, controller=False), "--fleet cannot be used with --no-controller"),
+        (lambda: carts(fleet=True, namespaced=False), "--fleet cannot be used with --cluster-scoped, because it creates a ConfigMap"),
         (lambda: carts(container=IMAGE, controller=False), "cannot be used with --no-controller"),
         (lambda: carts(container=IMAGE, namespaced=False), "cannot be used with --cluster-scoped"),
         (lambda: carts(container=Container(image="UPPER CASE")), "is not valid. Use a reference such as registry.example.com/shop:v1"),

@@ -76,10 +76,11 @@ def kind_files(settings: Settings, resource: Resource, parts: Collection[Part]) 
     """Return the files of one version of a kind, as far as they belong to these parts. Raises: as `scaffold_files`."""
     _refuse_other_source(settings)
     k = Words(settings, resource)
-    flavour = "image_" if resource.image else ""
+    image = "image_" if resource.image else ""
+    flavour = "fleet_" if resource.fleet else image
     files: dict[str, str] = {}
     if "api" in parts:
-        files.update(_module(k.api_module, f"{flavour}api.py", settings, k))
+        files.update(_module(k.api_module, f"{image}api.py", settings, k))
     if "controller" in parts:
         files.update(_module(k.controller_module, f"{flavour}controller.py", settings, k))
         path = f"tests/{k.test_stem}_controller.py"

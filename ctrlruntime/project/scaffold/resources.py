@@ -76,18 +76,22 @@ def with_api(
     is_external: bool = False,
     imported: Resource | None = None,
     container: Container | None = None,
+    fleet: bool = False,
     force: bool = False,
 ) -> Addition:
     """Return what a kind, or a controller for one, adds.
 
-    Without `resource`, the kind must exist in the project or in Kubernetes. `controller` None: create one, unless another version has it.
-    `imported` is an external kind with a class in the package.
+    `container` and `fleet` make a complete controller: one that runs an image, or one for several clusters. Without `resource`, the kind must
+    exist in the project or in Kubernetes. `controller` None: create one, unless another version has it. `imported` is an external kind with a
+    class in the package.
     """
     from_flag("--version", names.version, version)
     from_flag("--kind", names.kind, kind)
+    if (flag := _complete(container, fleet=fleet)) and (is_external or not resource):
+        raise ConfigError(f"{flag} cannot be used with --external or --no-resource, because it creates a kind")
     known = find(settings, group, version, kind, is_external=False)
     if is_external or (not resource and known is None):
-        return _with_external(settings, group, version, kind, imported, controller=controller, container=container)
+        return _with_external(settings, group, version, kind, imported, controller=controller)
     if not resource:
         assert known is not None, "else it were external"
         return _with_controller(settings, known, force=force)
@@ -100,7 +104,15 @@ def with_api(
             f"{kind} {known.group}/{version} is already in this project. Use --force to overwrite its files"
         )
     made = _new(
-        settings, group, version, kind, plural, namespaced=namespaced, controller=controller, container=container
+        settings,
+        group,
+        version,
+        kind,
+        plural,
+        namespaced=namespaced,
+        controller=controller,
+        container=container,
+        fleet=fleet,
     )
     if known is not None:  # its webhooks stay, and it is stored as it was
         kept = {name: getattr(known, name) for name in ("storage", "defaulting", "validation", "spokes")}
@@ -121,6 +133,7 @@ def _new(
     namespaced: bool,
     controller: bool | None,
     container: Container | None,
+    fleet: bool,
 ) -> Resource:
     full = full_group(settings, group)
     others = [
@@ -150,17 +163,29 @@ def _new(
         namespaced=namespaced,
         storage=not any(each.storage for each in others),
         controller=not has_controller if controller is None else controller,
+        fleet=fleet,
     )
+    if flag := _complete(container, fleet=fleet):
+        _refuse_incomplete(resource, flag)
     return resource if container is None else _running(resource, container)
 
 
-def _running(resource: Resource, container: Container) -> Resource:
+def _complete(container: Container | None, *, fleet: bool) -> str:
+    """Return the flag that creates a complete controller; empty without one."""
+    return "--fleet" if fleet else "" if container is None else "--image"
+
+
+def _refuse_incomplete(resource: Resource, flag: str) -> None:
     if not resource.controller:
-        raise ConfigError("--image cannot be used with --no-controller, because it creates a controller")
+        raise ConfigError(f"{flag} cannot be used with --no-controller, because it creates a controller")
     if not resource.namespaced:
+        made = "ConfigMap" if resource.fleet else "Deployment"
         raise ConfigError(
-            "--image cannot be used with --cluster-scoped, because it creates a Deployment in the namespace of each object"
+            f"{flag} cannot be used with --cluster-scoped, because it creates a {made} in the namespace of each object"
         )
+
+
+def _running(resource: Resource, container: Container) -> Resource:
     if not 0 <= container.port <= 65535:
         raise ConfigError(f"--image-container-port must be from 1 to 65535, not {container.port}")
     if container.run_as_user < 0:
@@ -206,10 +231,7 @@ def _with_external(
     imported: Resource | None,
     *,
     controller: bool | None,
-    container: Container | None,
 ) -> Addition:
-    if container is not None:
-        raise ConfigError("--image cannot be used with --external or --no-resource, because it creates a kind")
     known = find(settings, group, version, kind, is_external=True) or imported
     if known is None and not is_builtin(group, version, kind):
         raise ConfigError(

@@ -30,6 +30,14 @@ _RESERVED: Final = frozenset(
 )  # fmt: skip
 """Names that templates use, or that a variable must not hide."""
 
+_RESERVED_WITH_FLEET: Final = frozenset(
+    {
+        *("act", "attempt", "conditions", "copy", "create", "deleted", "eu", "failures", "first", "fleet", "message", "names"),
+        *("operator", "other", "read", "states", "testing", "us"),
+    }
+)  # fmt: skip
+"""The same for a controller for several clusters."""
+
 _READABLE: Final = 24
 """The maximum length of a variable's name; longer ones would break their lines."""
 
@@ -132,7 +140,8 @@ class Words:
         name = snake(self.kind)
         if len(name) > _READABLE:
             return "obj"
-        return f"{name}_" if name in _RESERVED else name
+        is_reserved = name in _RESERVED or (self.fleet and name in _RESERVED_WITH_FLEET)
+        return f"{name}_" if is_reserved else name
 
     @property
     def test(self) -> str:
@@ -284,6 +293,12 @@ class Words:
         if len(line) <= _LINE:
             return line
         return f"from {self.webhook_module} import (\n" + "".join(f"    {name},\n" for name in names) + ")"
+
+    # --- hub and spoke ----------------------------------------------------------------------------------------------------
+
+    @property
+    def fleet(self) -> bool:
+        return self.resource.fleet
 
     # --- deploy-image -----------------------------------------------------------------------------------------------------
 
