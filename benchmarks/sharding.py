@@ -288,7 +288,7 @@ def keep() -> None:
     def nothing_now() -> None: ...
 
     shards = Shards(
-        256, _NoMember(), fill=nothing, free=nothing, catch_up=nothing_now, lead=nothing_now, stop_leading=nothing, lost=nothing_now
+        256, _NoMember(), fill=nothing, free=nothing, catch_up=lambda _slots: None, lead=nothing_now, stop_leading=nothing, lost=nothing_now
     )  # fmt: skip
     by_name = KeyShard(shards, key_of("name", "", "ConfigMap"))
     by_uid = UidShard(shards, lambda _: None)

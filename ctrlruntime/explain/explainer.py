@@ -203,7 +203,7 @@ class Explainer:
 
     def _named(self, cluster: str) -> Collection[str]:
         """Return the names of the clusters that are meant."""
-        names = {"", *(each.name for each in self._clusters())}
+        names = {"", *(each.name for each in self._clusters()), *(each.name for each in self._fleet())}
         if cluster not in names:
             raise QuestionError(f"the fleet has no cluster {cluster!r}" + did_you_mean(cluster, sorted(names - {""})))
         return {cluster} if cluster else names
@@ -267,7 +267,7 @@ class Explainer:
             is_cached = self._cached(controller, key) is not None
             if is_cached or self._journal.history(controller.name, key).runs or controller.queue.pending(key):
                 yield key
-            elif self._is_elsewhere(controller, key):
+            elif self._is_elsewhere(controller, key) and (not key.cluster or len(clusters) == 1):
                 yield key  # it is not cached here, and this replica knows which one has it
         if "" not in clusters:
             return
@@ -277,8 +277,10 @@ class Explainer:
 
     def _is_elsewhere(self, controller: AnyController, key: Request) -> bool:
         """Return whether another replica reconciles a request, if it exists."""
-        if controller.shard is None or key.cluster or (not key.namespace and self._is_namespaced(controller.kind)):
+        if controller.shard is None or (not key.namespace and self._is_namespaced(controller.kind)):
             return False
+        if controller.shard.has_lanes != bool(key.cluster):
+            return False  # they divide the clusters, or the objects of the hub
         owner = controller.shard.owner(key)
         return owner is None or not owner.is_here
 
@@ -293,7 +295,7 @@ class Explainer:
             if shard is None:
                 words = 'in the replica that has the object, if it exists: shard_by="uid" divides by its uid'
             elif not shard.is_here:
-                words = "in the replica that has its slot"
+                words = f"in the replica that has {'its cluster' if controller.shard.has_lanes else 'its slot'}"
         return facts.Answer(
             controller=controller.name,
             group=controller.group,

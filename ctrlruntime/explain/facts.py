@@ -226,7 +226,7 @@ class FleetCluster(msgspec.Struct, kw_only=True):
 
     name: str
     state: str
-    """`Connecting`, `Engaged` or `Degraded`."""
+    """`Connecting`, `Engaged`, `Degraded` or `Standby`; `Foreign`: another replica has it, and this one is not connected to it."""
 
     seconds: float
     """The time in this state."""
@@ -238,6 +238,9 @@ class FleetCluster(msgspec.Struct, kw_only=True):
     labels: dict[str, str]
     waiting: int
     """The number of requests that wait until it responds."""
+
+    owner: str = ""
+    """The Pod that reconciles it, if replicas divide the clusters."""
 
 
 class Fleet(msgspec.Struct, kw_only=True):

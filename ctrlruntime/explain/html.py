@@ -251,9 +251,9 @@ def _fleet(clusters: Sequence[facts.FleetCluster]) -> str:
     rows = [
         (
             escape(each.name),
-            _mark(each.state, is_good=each.state == "Engaged"),
-            ago(each.seconds),
-            f"{ago(each.silence)} ago",
+            _mark(each.state, is_good=each.state not in {"Connecting", "Degraded"}),
+            escape(each.owner),
+            *(("", "") if each.state == "Foreign" else (ago(each.seconds), f"{ago(each.silence)} ago")),
             str(each.waiting),
             escape(", ".join(f"{key}={value}" for key, value in each.labels.items())),
             f'<span class="bad">{escape(each.reason)}</span>',
@@ -261,7 +261,9 @@ def _fleet(clusters: Sequence[facts.FleetCluster]) -> str:
         for each in clusters
     ]
     return _table(
-        ("cluster", "state", "for#", "last response#", "waiting requests#", "labels", "trouble"), rows, "none"
+        ("cluster", "state", "replica", "for#", "last response#", "waiting requests#", "labels", "trouble"),
+        rows,
+        "none",
     )
 
 

@@ -9,6 +9,7 @@ cache. So no request of a cluster is enqueued before its kinds are listed.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import contextvars
 import copy
 import dataclasses
@@ -16,7 +17,7 @@ import math
 import random
 import time
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping, Sequence
-from typing import Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
 import msgspec
 from typing_extensions import override
@@ -30,11 +31,19 @@ from ctrlruntime.client.scoped import namespaced
 from ctrlruntime.client.wrapped import WrappedClient
 from ctrlruntime.cluster import Cluster
 from ctrlruntime.controller.controller import Controller, Watch
-from ctrlruntime.errors import APIStatusError, ClusterGoneError, ClusterNotReadyError, ConfigError, CtrlError
+from ctrlruntime.errors import (
+    APIStatusError,
+    ClusterGoneError,
+    ClusterNotReadyError,
+    ConfigError,
+    CtrlError,
+    ForeignShardError,
+)
 from ctrlruntime.explain import facts
 from ctrlruntime.fleet.life import FIRST_RETRY, LONGEST_RETRY, MAX_SILENCE, PROBE_AFTER, ClusterState, Life, Seen
 from ctrlruntime.fleet.provider import ClusterSource, Inventory, Provider
 from ctrlruntime.handler import EventHandler
+from ctrlruntime.ownership.ring import slot_of
 from ctrlruntime.ownership.state import SlotOwner
 from ctrlruntime.predicate import Predicate
 from ctrlruntime.reconcile import Request
@@ -45,6 +54,9 @@ from ctrlruntime.rest.redaction import shown_url
 from ctrlruntime.rest.transport import Transport
 from ctrlruntime.scheme import Scheme
 from ctrlruntime.source import LOW_PRIORITY, Kind, Reason
+
+if TYPE_CHECKING:
+    from ctrlruntime.ownership.shards import Shards
 
 __all__ = ["ClusterStatus", "FleetClusters", "FleetShare", "Template"]
 
@@ -59,6 +71,9 @@ PROBE_TIMEOUT: Final = 10.0
 
 CANCEL_AFTER: Final = 5.0
 """Seconds that running reconciles of a removed cluster have."""
+
+FILL_TIMEOUT: Final = 10.0
+"""Seconds that a replica waits for the clusters that it is to take over. Then they are connected after the hand-over."""
 
 MAP_AFTER: Final = 0.2
 """Seconds after which map functions are called again for a cluster that comes or goes, so that several cost one round."""
@@ -100,6 +115,8 @@ class Fleet:
         cache: namespaces, selectors and transforms of the cache of each cluster.
         disable_cache_for: classes that clients always read live.
         read_your_writes_timeout: seconds that a cached read waits for this process's own writes.
+        sharded: divide the clusters among the replicas. The manager needs `sharding`. Each replica connects only its own clusters, and
+            reconciles all their requests.
 
     Raises: ConfigError for two providers with the same name.
 
@@ -112,12 +129,14 @@ class Fleet:
         cache: CacheOptions | None = None,
         disable_cache_for: Collection[type[Any]] = (),
         read_your_writes_timeout: float = 5.0,
+        sharded: bool = False,
     ) -> None:
         self.providers = _distinct(*providers)
         self.scheme = scheme
         self.cache = cache
         self.disable_cache_for = disable_cache_for
         self.read_your_writes_timeout = read_your_writes_timeout
+        self.sharded = sharded
 
     def with_provider(self, provider: Provider) -> Self:
         """Return a copy with one more provider.
@@ -153,8 +172,70 @@ class _Templates(msgspec.Struct, eq=False):
     watches: Sequence[Template]
 
 
-class _Member:
-    """One cluster, and what the controllers have of it."""
+class Lane:
+    """The requests of one cluster, also of the manager's own, in all controllers of the fleet.
+
+    name: of the cluster.
+    deadline: that of the leadership.
+    ring: divides the clusters; None: all are here.
+    """
+
+    def __init__(self, name: str, number: int, deadline: Callable[[], float | None], ring: Shards | None) -> None:
+        self.name = name
+        self.number = number
+        """Its place among all clusters that there were, so that one with a former name is another one."""
+
+        self.slot = None if ring is None else slot_of(name, ring.count)
+        self.grants: Mapping[bool, Grant] = {}
+        """The right to write for reconciles of its requests: of controllers that need leadership, and of others."""
+
+        self.parked: dict[FleetShare, dict[Request, None]] = {}
+        """The requests of each controller that wait until it is engaged again."""
+
+        self.has_dropped = False
+        """Requests were dropped, because another replica had the cluster: when it is here again, all of its objects are shown."""
+
+        self._deadline = deadline
+        self._ring = ring
+
+    @property
+    def is_here(self) -> bool:
+        """Whether this replica may reconcile its requests."""
+        return self._ring is None or self.slot is None or self._ring.grant(self.slot) is not None
+
+    @property
+    def is_engaged(self) -> bool:
+        """Whether its requests are reconciled."""
+        return self.is_here
+
+    @property
+    def is_gone(self) -> bool:
+        return False
+
+    def open(self) -> None:
+        """Let reconciles of its requests write. Earlier ones may not write any more."""
+        if self._ring is None or self.slot is None:
+            self.grants = {True: Grant(self._deadline), False: Grant(_always)}
+        elif (whole := self._ring.grant(self.slot)) is not None:
+            grant = Grant(whole.deadline, whole=whole)
+            self.grants = {True: grant, False: grant}
+
+    def close(self) -> None:
+        for grant in self.grants.values():
+            grant.close()
+
+    def park(self, share: FleetShare, request: Request) -> None:
+        """Keep a request until the cluster is engaged, unless another replica has it."""
+        if self.is_gone:
+            return
+        if self._ring is None or self.slot is None or self._ring.takes(self.slot):
+            self.parked.setdefault(share, {})[request] = None
+        else:
+            self.has_dropped = True
+
+
+class _Member(Lane):
+    """One cluster of the fleet, and what the controllers have of it."""
 
     def __init__(
         self,
@@ -163,13 +244,12 @@ class _Member:
         now: float,
         deadline: Callable[[], float | None],
         source: ClusterSource | None,
+        ring: Shards | None,
     ) -> None:
+        super().__init__(cluster.name, number, deadline, ring)
         self.cluster = cluster
         self.source = source
         """The access, from its provider; None for a cluster that was added by hand."""
-
-        self.number = number
-        """Its place among all clusters that there were, so that one with a former name is another one."""
 
         self.life = Life(now)
         self.error = ""
@@ -177,13 +257,10 @@ class _Member:
         self.has_failed = False
         """Its task ended by a bug."""
 
-        self.grants = {True: Grant(deadline), False: Grant(_always)}
-        """The right to write for reconciles of its requests: of controllers that need leadership, and of others."""
+        self.tried = asyncio.Event()
+        """Set when its kinds are listed, or when it did not respond."""
 
         self.watches: dict[Controller[Any], list[Watch[Any]]] = {}
-        self.parked: dict[FleetShare, dict[Request, None]] = {}
-        """The requests of each controller that wait until it responds again."""
-
         self.uid = ""
         """That of its Namespace kube-system, which tells it from another cluster; empty if it is not known."""
 
@@ -195,15 +272,17 @@ class _Member:
 
         self.task: asyncio.Task[None] | None = None
         self.group: asyncio.TaskGroup | None = None
-        self.client: Client = _MemberClient(self)
+        self.client: Client = _MemberClient(self, ring)
 
     @property
-    def name(self) -> str:
-        return self.cluster.name
-
-    @property
+    @override
     def is_engaged(self) -> bool:
-        return self.life.state is ClusterState.ENGAGED
+        return self.life.state is ClusterState.ENGAGED and self.is_here
+
+    @property
+    @override
+    def is_gone(self) -> bool:
+        return self.life.state is ClusterState.GONE
 
     def has(self, wanted: ClusterSource) -> bool:
         """Return whether the cluster works with the access that its provider wants."""
@@ -213,9 +292,6 @@ class _Member:
         """Look at its state, and ask it for a response."""
         self.turned.set()
         self.hurried.set()
-
-    def park(self, share: FleetShare, request: Request) -> None:
-        self.parked.setdefault(share, {})[request] = None
 
     def reason(self) -> str:
         """Return why it is not engaged."""
@@ -237,45 +313,37 @@ class FleetShare:
     See `ctrlruntime.controller.sharding`. A slot is the number of a cluster.
     """
 
-    def __init__(
-        self, members: Mapping[str, _Member], hub: Callable[[], float | None], *, needs_leadership: bool
-    ) -> None:
-        self._members = members
-        self._hub = Grant(hub if needs_leadership else _always)
+    def __init__(self, lane: Callable[[str], Lane | None], ring: Shards | None, *, needs_leadership: bool) -> None:
+        self._lane = lane
+        self._ring = ring
         self._needs_leadership = needs_leadership
 
     @property
     def is_divided(self) -> bool:
-        return False
+        return self._ring is not None
 
     @property
     def has_lanes(self) -> bool:
         return True
 
     def slot(self, request: Request) -> int | None:
-        if not request.cluster:
-            return _HUB
-        member = self._members.get(request.cluster)
-        return None if member is None else member.number
+        lane = self._lane(request.cluster)
+        return None if lane is None else lane.number
 
     def admits(self, request: Request) -> bool:
-        if not request.cluster:
-            return True
-        member = self._members.get(request.cluster)
-        if member is None or member.life.state is ClusterState.GONE:
+        lane = self._lane(request.cluster)
+        if lane is None:
             return False
-        if not member.is_engaged:
-            member.park(self, request)
-        return member.is_engaged
+        if not lane.is_engaged:
+            lane.park(self, request)
+        return lane.is_engaged
 
     def owner(self, request: Request) -> SlotOwner | None:
-        return None
+        return None if self._ring is None else self._ring.owner(slot_of(request.cluster, self._ring.count))
 
     def grant(self, request: Request) -> Grant | None:
-        if not request.cluster:
-            return self._hub
-        member = self._members.get(request.cluster)
-        return None if member is None else member.grants[self._needs_leadership]
+        lane = self._lane(request.cluster)
+        return lane.grants.get(self._needs_leadership) if lane is not None and lane.is_engaged else None
 
     def deleted(self, meta: Metadata) -> None: ...
 
@@ -288,6 +356,7 @@ class FleetClusters:
     hub: the manager's own cluster.
     prepare: called with each cluster before its first request.
     forget: called with each cluster that was removed.
+    ring: divides the clusters among replicas. None: all are here.
     """
 
     def __init__(
@@ -297,6 +366,7 @@ class FleetClusters:
         *,
         prepare: Callable[[Cluster], None],
         forget: Callable[[Cluster], None],
+        ring: Shards | None = None,
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         rng: Callable[[], float] = random.random,
@@ -309,6 +379,9 @@ class FleetClusters:
         self._sleep = sleep
         self._rng = rng
         self._members: dict[str, _Member] = {}
+        self._ring = ring
+        self._home = Lane("", _HUB, hub.fence.deadline, ring)
+        self._home.open()
         self._number = _HUB
         self._templates: list[_Templates] = []
         self._indexes: dict[tuple[type[Any], str], IndexFunction | None] = {}
@@ -324,6 +397,9 @@ class FleetClusters:
         """The tasks that add, replace or remove a cluster of a provider, by name."""
 
         self._inventories = [(each, _Inventory(self, each.name)) for each in self._options.providers]
+        self._named = asyncio.Event()
+        """Set when each provider has named all its clusters."""
+
         self._providing: list[asyncio.Task[None]] = []
         self._mappings: dict[Controller[Any], asyncio.Task[None]] = {}
         """Controllers that are shown the objects of the hub again."""
@@ -331,25 +407,29 @@ class FleetClusters:
     # --- what users ask ----------------------------------------------------------------------------------------------
 
     def names(self) -> list[str]:
-        """Return the names of all clusters, without the manager's own."""
-        return [name for name, member in self._members.items() if member.life.state is not ClusterState.GONE]
+        """Return the names of all clusters, without the manager's own. With `sharded=True`, of those that are connected here."""
+        return [name for name, member in self._members.items() if not member.is_gone]
 
     def cluster(self, name: str) -> Cluster:
-        """Return a cluster. Raises: ClusterGoneError for an unknown name."""
+        """Return a cluster. Raises: ClusterGoneError for an unknown name, ForeignShardError for a cluster of another replica."""
         return self._member(name).cluster
 
     def client(self, where: Request | str) -> Client:
         """Return the client of the cluster of a request, or of a cluster by name. "" is the manager's own.
 
-        Its calls raise ClusterNotReadyError until the cluster is engaged for the first time, and ClusterGoneError once it is removed.
+        Its calls raise ClusterNotReadyError until the cluster is engaged for the first time, ForeignShardError while another replica
+        reconciles it, and ClusterGoneError once it is removed.
 
-        Raises: ClusterGoneError for an unknown name.
+        Raises: ClusterGoneError for an unknown name, ForeignShardError for a cluster of another replica.
         """
         name = where if isinstance(where, str) else where.cluster
         return self._member(name).client if name else self._hub.client
 
     def status(self, name: str) -> ClusterStatus:
-        """Return what is known about a cluster. Raises: ClusterGoneError for an unknown name."""
+        """Return what is known about a cluster.
+
+        Raises: ClusterGoneError for an unknown name, ForeignShardError for a cluster of another replica.
+        """
         member, now = self._member(name), self._clock()
         return ClusterStatus(
             name=name,
@@ -363,7 +443,7 @@ class FleetClusters:
     def explained(self) -> list[facts.FleetCluster]:
         """Return what the debug page shows."""
         found = ((self.status(name), self._member(name)) for name in self.names())
-        return [
+        here = [
             facts.FleetCluster(
                 name=each.name,
                 state=each.state.value,
@@ -372,9 +452,28 @@ class FleetClusters:
                 reason=each.reason,
                 labels=dict(each.labels),
                 waiting=sum(map(len, member.parked.values())),
+                owner=self._owner(each.name),
             )
             for each, member in found
         ]
+        return here + [
+            facts.FleetCluster(
+                name=name,
+                state="Foreign",
+                seconds=0.0,
+                silence=0.0,
+                reason="",
+                labels=dict(source.labels),
+                waiting=0,
+                owner=self._owner(name),
+            )
+            for name, source in self._wanted.items()
+            if source is not None and not self._is_kept(name) and name not in self._members
+        ]
+
+    def _owner(self, name: str) -> str:
+        """Return the Pod that reconciles a cluster; empty without sharding."""
+        return "" if self._ring is None else self._ring.owner(slot_of(name, self._ring.count)).owner
 
     def counts(self) -> dict[str, int]:
         """Return the number of clusters by state; empty without a fleet. Safe in any thread."""
@@ -386,14 +485,31 @@ class FleetClusters:
     @property
     def is_synced(self) -> bool:
         """Whether each provider has named all its clusters, and `names` returns them."""
-        missing = {name for name in self._changes if self._wanted[name] is not None}.difference(self.names())
-        return not missing and all(inventory.is_synced for _, inventory in self._inventories)
+        missing = {name for name in self._changes if self._wanted.get(name) is not None}.difference(self.names())
+        return not missing and self._are_named
+
+    @property
+    def _are_named(self) -> bool:
+        """Whether each provider has named all its clusters."""
+        return all(inventory.is_synced for _, inventory in self._inventories)
+
+    def note_named(self) -> None:
+        """Note that a provider has named all its clusters. Called by its inventory."""
+        if self._are_named:
+            self._named.set()
 
     def _member(self, name: str) -> _Member:
         member = self._members.get(name)
-        if member is None or member.life.state is ClusterState.GONE:
-            raise ClusterGoneError(f"the fleet has no cluster {name!r}")
-        return member
+        if member is not None and not member.is_gone:
+            return member
+        if self._ring is not None and self._wanted.get(name) is not None:
+            raise foreign(name, self._ring)
+        raise ClusterGoneError(f"the fleet has no cluster {name!r}")
+
+    def lane(self, name: str) -> Lane | None:
+        """Return the requests of a cluster; "" is the manager's own. None: it is not here."""
+        lane = self._members.get(name) if name else self._home
+        return None if lane is None or lane.is_gone else lane
 
     def index_field(self, kind: type[Any], field: str, values: IndexFunction | None = None) -> None:
         """Index a kind by a field in each cluster, also in those that are added later.
@@ -418,8 +534,13 @@ class FleetClusters:
     def add(self, cluster: Cluster) -> None:
         """Connect a cluster, and watch it for the controllers of the fleet. Returns at once.
 
-        Raises: ConfigError for a name in use.
+        Raises: ConfigError for a name in use, or if the clusters are divided among replicas.
         """
+        if self._ring is not None:
+            raise ConfigError(
+                f"cannot add the cluster {cluster.name!r}: replicas divide the clusters of this fleet, so each connects only its own. "
+                "Name it by a provider: Fleet(Static({name: config}), sharded=True)"
+            )
         self._add(cluster, None)
 
     def _add(self, cluster: Cluster, source: ClusterSource | None) -> None:
@@ -434,7 +555,7 @@ class FleetClusters:
         self._prepare(cluster)
         self._number += 1
         member = self._members[cluster.name] = _Member(
-            cluster, self._number, self._clock(), self._hub.fence.deadline, source
+            cluster, self._number, self._clock(), self._hub.fence.deadline, source, self._ring
         )
         cluster.contact.on_turn = member.wake
         if self._context is not None:
@@ -443,18 +564,18 @@ class FleetClusters:
     async def remove(self, name: str) -> None:
         """End a cluster: no new reconcile of it starts, running ones are cancelled after 5 s, and its connections are closed.
 
-        Raises: ClusterGoneError for an unknown name.
+        Raises: ClusterGoneError for an unknown name, ForeignShardError for a cluster of another replica.
         """
         member = self._member(name)
         member.life.end(self._clock())  # from here on no request of it is enqueued
         member.parked.clear()
-        _log.info("cluster removed", cluster=name)
-        self._withdraw(member)
+        _log.info("cluster removed" if self._is_kept(name) else "cluster left to another replica", cluster=name)
+        self.withdraw(member)
         for watches in member.watches.values():
             for watch in watches:
                 await watch.stop()
-        await self._end_reconciles(member, within=CANCEL_AFTER)
-        self._withdraw(member)  # what reconciles that ended meanwhile have enqueued again
+        await self.end_reconciles(member, within=CANCEL_AFTER)
+        self.withdraw(member)  # what reconciles that ended meanwhile have enqueued again
         await _cancel(member.task)
         await member.cluster.close()
         del self._members[name]
@@ -485,19 +606,25 @@ class FleetClusters:
         if self._context is None:
             return  # the fleet ends
         self._wanted[name] = source
-        if name not in self._changes:
+        self._settle(name)
+
+    def _settle(self, name: str) -> None:
+        """Begin to make a cluster what its provider said last."""
+        if name not in self._changes and self._context is not None:
             self._changes[name] = asyncio.create_task(self._change(name), context=self._context)
 
     async def _change(self, name: str) -> None:
         """Make a cluster what its provider said last."""
         try:
             while True:
-                wanted, member = self._wanted.get(name), self._members.get(name)
+                said, member = self._wanted.get(name), self._members.get(name)
+                wanted = said if self._is_kept(name) else None
                 if member is not None and member.source is None:
                     _log.error("cluster of a provider ignored, its name is in use", cluster=name)
                     return
                 if wanted is None and member is None:
-                    self._wanted.pop(name, None)
+                    if said is None:
+                        self._wanted.pop(name, None)
                     return
                 if wanted is None:
                     await self.remove(name)
@@ -528,7 +655,7 @@ class FleetClusters:
         has_same_authority = (tls.ca_data, tls.ca_file) == (present.ca_data, present.ca_file)
         if uid != member.uid if uid and member.uid else not has_same_authority:
             return False
-        if member.life.state is ClusterState.GONE or not cluster.replace_credentials(wanted.config):
+        if member.is_gone or not cluster.replace_credentials(wanted.config):
             return False
         _log.info("credentials of the cluster replaced", cluster=member.name)
         member.source = wanted
@@ -555,7 +682,7 @@ class FleetClusters:
 
     def new_share(self, *, needs_leadership: bool) -> FleetShare:
         """Return the share of a controller with `on="fleet"`. Builders call it."""
-        return FleetShare(self._members, self._hub.fence.deadline, needs_leadership=needs_leadership)
+        return FleetShare(self.lane, self._ring, needs_leadership=needs_leadership)
 
     def watch(self, controller: Controller[Any], share: object, watches: Sequence[Template]) -> None:
         """Watch kinds in each cluster, now and later. Builders call it."""
@@ -563,19 +690,18 @@ class FleetClusters:
         templates = _Templates(controller, share, tuple(watches))
         self._templates.append(templates)
         for member in self._members.values():
-            if member.is_engaged:
+            if member.is_listed and member.group is not None:
                 self._spawn(member, self._watch(member, templates))
 
     async def _watch(self, member: _Member, templates: _Templates) -> None:
         """Add the watches of a controller to a cluster, once it runs. A cluster must not delay its start."""
         controller = templates.controller
         await controller.wait_synced()
-        if member.life.state is ClusterState.GONE or controller.is_stopping or controller in member.watches:
+        if member.is_gone or controller.is_stopping or controller in member.watches:
             return
         member.watches[controller] = [
             controller.watch(self._source(member, controller, each)) for each in templates.watches
         ]
-        self._map_soon(templates)
 
     def _map_soon(self, templates: _Templates) -> None:
         """Show the objects of the hub to a controller again, after other clusters that come or go now."""
@@ -608,19 +734,80 @@ class FleetClusters:
             cluster=member.name,
         )
 
-    def _withdraw(self, member: _Member) -> None:
+    def withdraw(self, lane: Lane) -> None:
         """Take the requests of a cluster from all controllers. While it is not gone, they wait until it is engaged again."""
         for templates in self._templates:
-            for _, request in templates.controller.withdraw({member.number}):
-                if member.life.state is not ClusterState.GONE:
-                    member.park(templates.share, request)
+            for _, request in templates.controller.withdraw({lane.number}):
+                lane.park(templates.share, request)
 
-    async def _end_reconciles(self, member: _Member, *, within: float) -> None:
+    async def end_reconciles(self, lane: Lane, *, within: float) -> None:
         """Cancel the reconciles of withdrawn requests after `within` seconds, and let no later write of them start."""
-        ends = (templates.controller.end_moved({member.number}, within) for templates in self._templates)
+        grants = lane.grants  # a cluster that is engaged again meanwhile has others
+        ends = (templates.controller.end_moved({lane.number}, within) for templates in self._templates)
         await asyncio.gather(*ends)
-        for grant in member.grants.values():
+        for grant in grants.values():
             grant.close()
+
+    def add_parked(self, lane: Lane) -> None:
+        """Enqueue the requests that waited until a cluster is engaged."""
+        parked, lane.parked = lane.parked, {}
+        for templates in self._templates:
+            for request in parked.pop(templates.share, ()):
+                templates.controller.queue.add(request, priority=LOW_PRIORITY)
+
+    # --- which clusters this replica has -----------------------------------------------------------------------------
+
+    @property
+    def lanes(self) -> list[Lane]:
+        """The requests of all clusters that are here, and of the manager's own."""
+        return [self._home, *self._members.values()]
+
+    def _is_kept(self, name: str) -> bool:
+        """Return whether a cluster is connected here."""
+        return self._ring is None or slot_of(name, self._ring.count) in self._ring.cached
+
+    def settle_all(self) -> None:
+        """Connect and remove clusters, after the slots of this replica have changed."""
+        for name in {*self._wanted, *self._members}:
+            if (name in self._members) != self._is_kept(name):
+                self._settle(name)
+
+    async def fill(self) -> None:
+        """Wait until the kinds of all clusters that belong here are listed. One that does not respond is not waited for."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(FILL_TIMEOUT):
+                if not self._are_named:
+                    await self._named.wait()
+                if changes := [change for name, change in self._changes.items() if self._is_kept(name)]:
+                    await asyncio.wait(changes)
+                for member in list(self._members.values()):
+                    await member.tried.wait()
+
+    def catch_up(self, slots: Collection[int]) -> None:
+        """Compare the cached kinds of the clusters of slots (of all, if they are not divided) with their API servers before the next reads."""
+        for member in self._members.values():
+            if self._ring is None or member.slot in slots:
+                member.cluster.distrust_cache()
+
+    def stand_by(self, lane: Lane) -> None:
+        """Start no reconcile of a cluster: it moves to another replica."""
+        self.withdraw(lane)
+        lane.has_dropped = True  # its objects may change there
+        if isinstance(lane, _Member):
+            lane.life.stand_by(self._clock())
+            lane.turned.set()
+
+    async def resume(self, lane: Lane) -> None:
+        """Reconcile all objects of a cluster: it is here from now on."""
+        if isinstance(lane, _Member):
+            lane.turned.set()
+            return
+        lane.open()
+        self.add_parked(lane)
+        for templates in self._templates:
+            for watch in templates.controller.watches:
+                if isinstance(watch.source, Kind) and not watch.source.cluster:
+                    await watch.source.show(lambda _meta: True)
 
     # --- the life of a cluster ---------------------------------------------------------------------------------------
 
@@ -655,8 +842,8 @@ class FleetClusters:
             member.error, member.has_failed = log.describe(error), True
             member.life.fail(self._clock())
             _log.error("cluster failed", cluster=member.name, exc_info=error)
-            self._withdraw(member)
-            await self._end_reconciles(member, within=0.0)
+            self.withdraw(member)
+            await self.end_reconciles(member, within=0.0)
             if member.source is not None:
                 await self._sleep(LONGEST_RETRY)
                 self.want(member.name, member.source)  # which makes a new one
@@ -666,7 +853,8 @@ class FleetClusters:
         while True:
             member.turned.clear()
             before, now = member.life.state, self._clock()
-            seen = Seen(member.cluster.contact.answers, member.cluster.contact.failures, member.is_listed)
+            contact = member.cluster.contact
+            seen = Seen(contact.answers, contact.failures, member.is_listed, member.is_here)
             if (after := member.life.look(seen, now)) is not before:
                 await self._enter(member, before, after)
             left = None
@@ -682,20 +870,25 @@ class FleetClusters:
         fields = {"cluster": member.name, "after": before.value}
         if after is ClusterState.DEGRADED:
             _log.warning("cluster does not respond, its reconciles wait", error=member.reason(), **fields)
-            self._withdraw(member)
-            await self._end_reconciles(member, within=0.0)
+            self.withdraw(member)
+            await self.end_reconciles(member, within=0.0)
             return
-        _log.info("cluster engaged", **fields)
-        for grant in member.grants.values():
-            grant.reopen()
-        if before is ClusterState.DEGRADED:
-            member.cluster.distrust_cache()
         for templates in self._templates:
             self._spawn(member, self._watch(member, templates))
-        parked, member.parked = member.parked, {}
-        for templates in self._templates:
-            for request in parked.pop(templates.share, ()):
-                templates.controller.queue.add(request, priority=LOW_PRIORITY)
+        if after is ClusterState.STANDBY:
+            return
+        _log.info("cluster engaged", **fields)
+        member.open()
+        if before is ClusterState.DEGRADED:
+            member.cluster.distrust_cache()
+        self.add_parked(member)
+        if member.has_dropped:
+            member.has_dropped = False
+            for watch in [watch for watches in member.watches.values() for watch in watches]:
+                self._spawn(member, _show(watch))
+        if before is not ClusterState.DEGRADED:
+            for templates in self._templates:
+                self._map_soon(templates)
 
     async def _reach(self, member: _Member) -> None:
         """Connect, list the kinds of all controllers, and ask for a response when none came for a while."""
@@ -709,6 +902,7 @@ class FleetClusters:
                 has_answered = await self._probe(member)
             connects = self._retries
             if not has_answered:
+                member.tried.set()
                 await self._pause(member, delay * (1.0 + 0.2 * self._rng()))
                 delay = min(2 * delay, LONGEST_RETRY)
                 continue
@@ -752,6 +946,7 @@ class FleetClusters:
         await member.cluster.cache.wait_running()
         await member.cluster.cache.wait_for_cache_sync()
         member.is_listed = True
+        member.tried.set()
 
     @staticmethod
     def _spawn(member: _Member, work: Coroutine[Any, Any, None]) -> None:
@@ -785,14 +980,16 @@ class _Inventory:
 
     def synced(self) -> None:
         self.is_synced = True
+        self._clusters.note_named()
 
 
 class _MemberClient(WrappedClient):
     """The client of a cluster of a fleet, for callers that have only its name."""
 
-    def __init__(self, member: _Member) -> None:
+    def __init__(self, member: _Member, ring: Shards | None) -> None:
         super().__init__(member.cluster.client)
         self._member = member
+        self._ring = ring
 
     @property
     @override
@@ -828,6 +1025,24 @@ class _MemberClient(WrappedClient):
         if state is ClusterState.CONNECTING:
             why = self._member.reason() or "its kinds are not listed yet"
             raise ClusterNotReadyError(f"the cluster {name!r} is not connected: {why}")
+        if self._ring is not None and not self._member.is_here:
+            raise foreign(name, self._ring)
+
+
+def foreign(name: str, ring: Shards) -> ForeignShardError:
+    """Return the error of a call for a cluster of another replica."""
+    owner = ring.owner(slot_of(name, ring.count))
+    who = f"the replica {owner.owner}" if owner.owner and not owner.is_here else "another replica"
+    return ForeignShardError(
+        f"{who} reconciles the cluster {name!r} (slot {owner.slot}), and this one is not connected to it",
+        slot=owner.slot,
+        owner=owner.owner,
+    )
+
+
+async def _show(watch: Watch[Any]) -> None:
+    if isinstance(watch.source, Kind):
+        await watch.source.show(lambda _meta: True)
 
 
 async def _uid_of(transport: Transport) -> str:

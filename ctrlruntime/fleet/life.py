@@ -4,8 +4,9 @@ Its inputs are what the transport of the cluster has seen, and the time. `Life.l
 
 | state | reads | reconciles | next |
 |---|---|---|---|
-| Connecting | `ClusterNotReadyError` | none | Engaged when all watched kinds are listed |
-| Engaged | from the cache | run | Degraded after three failures in a row, or a minute without a response |
+| Connecting | `ClusterNotReadyError` | none | Engaged (or Standby) when all watched kinds are listed |
+| Standby | `ForeignShardError` | of another replica | Engaged when this replica may reconcile it |
+| Engaged | from the cache | run | Degraded after three failures in a row, or a minute without a response; Standby when it moves |
 | Degraded | from the cache | cancelled; their requests wait | Engaged with the next response |
 | Gone | `ClusterGoneError` | cancelled | |
 """
@@ -38,6 +39,9 @@ class ClusterState(enum.Enum):
     CONNECTING = "Connecting"
     """The kinds that controllers watch are not listed yet."""
 
+    STANDBY = "Standby"
+    """Another replica reconciles its objects. This one has them in its cache, to take over or because it had them until now."""
+
     ENGAGED = "Engaged"
     """Its objects are reconciled."""
 
@@ -60,6 +64,9 @@ class Seen(msgspec.Struct, frozen=True):
     is_listed: bool
     """All kinds that controllers watch are in the cache."""
 
+    is_here: bool = True
+    """This replica may reconcile its objects."""
+
 
 class Life:
     """The state of one cluster.
@@ -79,6 +86,10 @@ class Life:
             self._answered, self._answered_at = seen.answered, now
         match self.state:
             case ClusterState.CONNECTING if seen.is_listed:
+                self._enter(ClusterState.ENGAGED if seen.is_here else ClusterState.STANDBY, now)
+            case ClusterState.ENGAGED | ClusterState.DEGRADED if not seen.is_here:
+                self.stand_by(now)
+            case ClusterState.STANDBY if seen.is_here:
                 self._enter(ClusterState.ENGAGED, now)
             case ClusterState.ENGAGED if self._is_silent(seen, now):
                 self._enter(ClusterState.DEGRADED, now)
@@ -91,6 +102,11 @@ class Life:
     def end(self, now: float) -> None:
         """The cluster was removed."""
         self._enter(ClusterState.GONE, now)
+
+    def stand_by(self, now: float) -> None:
+        """Another replica reconciles its objects from now on."""
+        if self.state in {ClusterState.ENGAGED, ClusterState.DEGRADED}:
+            self._enter(ClusterState.STANDBY, now)
 
     def fail(self, now: float) -> None:
         """Its task has ended, so nothing of it is up to date any more."""

@@ -138,7 +138,7 @@ class Manager:
             self._replica = Replica(
                 sharding,
                 fill=self._fill,
-                free=cluster.cache.release_parts,
+                free=self._free,
                 catch_up=self._catch_up,
                 lead=self._lead_as_member,
                 stop_leading=self._stop_leading,
@@ -164,8 +164,22 @@ class Manager:
         self._observe_call = call_observer(self.journal, tracing)
         self._write_loops: list[WriteLoops] = []
         self._observe(cluster)
-        self.fleet = FleetClusters(cluster, fleet, prepare=self._prepare_cluster, forget=self._forget_cluster)
+        divides_fleet = fleet is not None and fleet.sharded
+        if divides_fleet and sharding is None:
+            raise ConfigError(
+                "Fleet(sharded=True) divides the clusters among replicas. Pass sharding=ctrl.Sharding(id) too"
+            )
+        self.fleet = FleetClusters(
+            cluster,
+            fleet,
+            prepare=self._prepare_cluster,
+            forget=self._forget_cluster,
+            ring=self._replica.shards if self._replica is not None and divides_fleet else None,
+        )
         """The other clusters: those of the providers, and those that were added with `add`."""
+
+        if self._replica is not None and divides_fleet:
+            self._replica.add_fleet(self.fleet)
 
         self.metrics.clusters = self.fleet.counts
 
@@ -717,11 +731,15 @@ class Manager:
     async def _fill(self, gains: int) -> None:
         # This process may have been cut off until now. A list over a dead connection would take until its timeout.
         self.cluster.transport.distrust_connections()
-        await self.cache.fill_parts(gains)
+        await asyncio.gather(self.cache.fill_parts(gains), self.fleet.fill())
 
-    def _catch_up(self) -> None:
-        for cluster in self._clusters:
-            cluster.distrust_cache()
+    async def _free(self) -> None:
+        self.fleet.settle_all()
+        await self.cache.release_parts()
+
+    def _catch_up(self, slots: Collection[int]) -> None:
+        self.cluster.distrust_cache()
+        self.fleet.catch_up(slots)
 
     def _lead_as_member(self) -> None:
         if not self.is_stopping:

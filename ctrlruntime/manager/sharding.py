@@ -7,7 +7,7 @@ import hashlib
 import os
 import secrets
 import socket
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Sequence
 from typing import Any, Final
 
 from ctrlruntime import log
@@ -15,6 +15,8 @@ from ctrlruntime.api.kind import GroupVersionKind
 from ctrlruntime.api.metadata import Metadata, NamespacedName
 from ctrlruntime.cache.part import Rule
 from ctrlruntime.errors import ConfigError, ForeignShardError
+from ctrlruntime.fleet.clusters import FleetClusters
+from ctrlruntime.fleet.slots import FleetSlots
 from ctrlruntime.handler import Owners
 from ctrlruntime.healthz import UnhealthyError
 from ctrlruntime.leaderelection.lease import namespace_of_pod
@@ -87,7 +89,7 @@ class Replica:
         *,
         fill: Callable[[int], Awaitable[None]],
         free: Callable[[], Awaitable[None]],
-        catch_up: Callable[[], None],
+        catch_up: Callable[[Collection[int]], None],
         lead: Callable[[], None],
         stop_leading: Callable[[], Coroutine[Any, Any, None]],
         lost: Callable[[], None],
@@ -148,6 +150,12 @@ class Replica:
             shard = KeyShard(self.shards, key_of(by, group, kind))
         self._roots[shard] = _Root(group, kind, by, shard)
         return shard
+
+    def add_fleet(self, fleet: FleetClusters) -> None:
+        """Divide the clusters of a fleet among the replicas."""
+        self._rules.append("fleet:cluster")
+        slots = FleetSlots(fleet)
+        self.shards.add_fleet(slots, slots)
 
     def rule(self, shard: object, kind: str, owners: Owners | None) -> Rule:
         """Return what is cached of a kind for the controller of a share; see `Manager.hold_part`."""

@@ -68,6 +68,12 @@ class Sharded(Protocol):
     def shard(self) -> object: ...
 
 
+class Share(Protocol):
+    """What is known of the requests of one part of the program, by slots."""
+
+    def forget(self, slots: Collection[int], /) -> None: ...
+
+
 class Owner(Protocol):
     """The part of a member that is called here, from this loop."""
 
@@ -96,7 +102,7 @@ class _Slot:
         self.release: asyncio.TimerHandle | None = None
         """The time at which its objects leave the caches."""
 
-        self.kept: dict[ControllerShard[Any], set[Any]] = {}
+        self.kept: dict[Share, set[Any]] = {}
         """The requests to enqueue when the slot opens: those that came while it was on its way, or that were not done when it was to move."""
 
 
@@ -109,7 +115,7 @@ class Shards:
         drain_timeout: See `Sharding`.
         fill: Waits until the caches have the objects of the first so many gains.
         free: Removes objects of slots that are not cached any more.
-        catch_up: Called before slots open: what other processes wrote must be seen by the next reads.
+        catch_up: Called with slots before they open: what other processes wrote must be seen by the next reads.
         lead: Called when the slot of the leader opens.
         stop_leading: Ends what only the leader runs; called when the slot of the leader is given away.
         lost: Called when the slot of the leader is lost.
@@ -125,7 +131,7 @@ class Shards:
         drain_timeout: float = 10.0,
         fill: Callable[[int], Awaitable[None]],
         free: Callable[[], Awaitable[None]],
-        catch_up: Callable[[], None],
+        catch_up: Callable[[Collection[int]], None],
         lead: Callable[[], None],
         stop_leading: Callable[[], Coroutine[Any, Any, None]],
         lost: Callable[[], None],
@@ -148,7 +154,7 @@ class Shards:
         self._stop_leading = stop_leading
         self._lost = lost
         self._slots = [_Slot() for _ in range(slots + 1)]
-        self._controllers: list[tuple[Sharded, ControllerShard[Any]]] = []
+        self._controllers: list[tuple[Sharded, Share]] = []
         self._tasks: set[asyncio.Task[Any]] = set()
         self._freeing: asyncio.Task[None] | None = None
         self._frees_again = False
@@ -203,6 +209,17 @@ class Shards:
         """Add a controller with a share."""
         if isinstance(controller.shard, ControllerShard):
             self._controllers.append((controller, controller.shard))
+
+    def add_fleet(self, fleet: Sharded, share: Share) -> None:
+        """Add the clusters of a fleet: all of its controllers divide by cluster."""
+        self._controllers.append((fleet, share))
+
+    def takes(self, slot: int) -> bool:
+        """Return whether requests of a slot are reconciled here now or soon. Others are counted."""
+        if self._slots[slot].state in _TAKEN:
+            return True
+        self.foreign_requests += 1
+        return False
 
     def admits(self, shard: ControllerShard[Any], slot: int | None, request: Any) -> bool:
         """Return whether a request may enter the queue; keep it if its slot is on its way, or may stay. None: it has no slot here."""
@@ -261,8 +278,13 @@ class Shards:
                 self.gains += 1
             self._run(self._warm({number: self._slots[number].changes for number in warming}, self.gains))
         if caught_up:
-            self._catch_up()
+            self._catch_up([number for number, _ in caught_up])
             self._owner.caught_up(caught_up)
+        if lost:
+            self._lose(lost)
+        if ended:
+            for _, share in self._controllers:
+                share.forget(ended)
         if opened := [number for number in opened if self._slots[number].state is SlotState.OPEN]:
             self._opened(opened)
         if drained := {n: grant for n, grant in drained.items() if self._slots[n].state is SlotState.DRAINING}:
@@ -271,11 +293,6 @@ class Shards:
                     # If the slot stays after all, nothing of it is lost.
                     self._slots[number].kept.setdefault(shard, set()).add(request)
             self._run(self._give_away(drained))
-        if lost:
-            self._lose(lost)
-        if ended:
-            for _, shard in self._controllers:
-                shard.forget(ended)
         if (held := self.held()) != before:
             leads = self.count in held
             self._log.info("slots changed", slots=len(held) - leads, of=self.count, leads=leads)
@@ -328,7 +345,7 @@ class Shards:
 
     def _opened(self, slots: list[int]) -> None:
         self.opened += len(slots)
-        kept: dict[ControllerShard[Any], set[Any]] = {}
+        kept: dict[Share, set[Any]] = {}
         for number in slots:
             for shard, requests in self._slots[number].kept.items():
                 kept.setdefault(shard, set()).update(requests)

@@ -32,10 +32,12 @@ class Grant:
     """The right to write for a share of the keys, from its opening to `close`. Use it on one event loop; `deadline` is safe in any thread.
 
     deadline: returns the time on the clock of the fence until which the grant is certainly valid, or None.
+    whole: the grant that this one is a part of. A write is open for both.
     """
 
-    def __init__(self, deadline: Callable[[], float | None]) -> None:
+    def __init__(self, deadline: Callable[[], float | None], *, whole: Grant | None = None) -> None:
         self._deadline = deadline
+        self.whole = whole
         self._is_closed = False
         self._writes = 0
         self._settled = asyncio.Event()
@@ -65,11 +67,15 @@ class Grant:
     def begin(self) -> None:
         self._writes += 1
         self._settled.clear()
+        if self.whole is not None:
+            self.whole.begin()
 
     def end(self) -> None:
         self._writes -= 1
         if not self._writes:
             self._settled.set()
+        if self.whole is not None:
+            self.whole.end()
 
 
 class Actor(msgspec.Struct, frozen=True):

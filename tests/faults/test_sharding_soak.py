@@ -164,8 +164,9 @@ def test_a_kill_takes_until_another_process_has_served_all_its_objects():
 
 @pytest.mark.slow
 @pytest.mark.thorough
-async def test_each_write_is_by_the_owner_and_no_object_is_missed(server, tmp_path):
-    report = await soak(server, tmp_path, 180.0, roots=200, times=SCALED)
+@pytest.mark.parametrize("fleet", [False, True], ids=["objects", "clusters"])
+async def test_each_write_is_by_the_owner_and_no_object_is_missed(server, tmp_path, fleet):
+    report = await soak(server, tmp_path, 180.0, roots=200, times=SCALED, fleet=fleet)
 
     assert not report.complaints(), "\n".join(report.lines())
     assert len(report.faults) >= 10, report.faults

@@ -239,7 +239,7 @@ async def test_requests_of_a_cluster_wait_while_it_does_not_respond(mgr, servers
                 (shown,) = mgr.fleet.explained()
                 assert (shown.name, shown.state) == ("c1", "Degraded")
                 assert (shown.reason != "", shown.waiting >= 3) == (True, True)
-                assert mgr.metrics.clusters() == {"Connecting": 0, "Engaged": 0, "Degraded": 1}
+                assert mgr.metrics.clusters() == {"Connecting": 0, "Standby": 0, "Engaged": 0, "Degraded": 1}
                 assert 'ctrlruntime_fleet_clusters{state="Degraded"} 1.0' in mgr.metrics.render()[0].decode()
             await eventually(lambda: mgr.fleet.status("c1").state is ClusterState.ENGAGED)
             wanted = {ctrl.Request(namespaces, name, "c1") for name in ("one", "two", "three")}

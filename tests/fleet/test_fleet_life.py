@@ -41,6 +41,25 @@ def test_states(steps, states):
     assert life.silence(100.0) <= 100.0
 
 
+def test_a_cluster_of_another_replica_stands_by():
+    life = Life(0.0)
+    seen = [
+        (0, False, True),
+        (0, True, False),
+        (0, True, True),
+        (0, True, False),
+        (3, True, False),
+        (3, True, True),
+        (3, True, True),
+    ]
+    states = [life.look(Seen(1, failures, listed, here), 1.0) for failures, listed, here in seen]
+
+    standby = ClusterState.STANDBY
+    assert states == [CONNECTING, standby, ENGAGED, standby, standby, ENGAGED, DEGRADED]
+    life.stand_by(2.0)
+    assert (life.state, life.since) == (standby, 2.0)
+
+
 def test_a_removed_cluster_stays_gone():
     life = Life(0.0)
     life.end(1.0)

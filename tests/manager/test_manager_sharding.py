@@ -231,7 +231,7 @@ async def test_a_process_that_takes_over_uses_no_idle_connection_from_before(ser
         if moment == "it gets slots":
             await mgr._fill(1)
         else:
-            mgr._catch_up()
+            mgr._catch_up([])
 
         async with asyncio.timeout(LONGEST_WAIT):
             await mgr.api_reader.list(core.ConfigMap, namespace=namespace)

@@ -124,7 +124,7 @@ class Process:
             fill=self.fill,
             free=self.free,
             linger=0.0,
-            catch_up=lambda: self.events.append("catch up"),
+            catch_up=lambda _slots: self.events.append("catch up"),
             lead=lambda: self.events.append("lead"),
             stop_leading=self.stop_leading,
             lost=lambda: self.events.append("lost"),

@@ -7,7 +7,7 @@ import time
 import pytest
 
 from ctrlruntime.errors import FencedError, RequestTimeoutError
-from ctrlruntime.rest.fence import Actor, Fence, acting, current_actor, lease_clock
+from ctrlruntime.rest.fence import Actor, Fence, Grant, acting, current_actor, lease_clock
 
 LEADER = Actor("memcached")
 FREE = Actor("events", fenced=False)
@@ -90,3 +90,16 @@ async def test_what_is_enforced_and_ends_in_time_is_left_alone():
     with acting(FREE):
         async with fence.enforced("PUT /x"):
             await asyncio.sleep(0)
+
+
+async def test_a_part_of_a_grant_ends_with_it_and_its_writes_are_those_of_the_whole():
+    whole = Grant(lambda: 5.0)
+    part = Grant(whole.deadline, whole=whole)
+    part.begin()
+    assert (part.deadline(), whole.is_settled) == (5.0, False)
+    part.close()
+    assert (part.deadline(), whole.deadline()) == (None, 5.0)
+    part.end()
+    await whole.settled()
+    whole.close()
+    assert Grant(whole.deadline, whole=whole).deadline() is None

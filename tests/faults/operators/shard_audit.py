@@ -7,7 +7,7 @@ from the process that owns it; until then it waits.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -20,6 +20,16 @@ from ctrlruntime.ownership.ring import slot_of
 from ctrlruntime.ownership.shards import key_of
 
 _text_of: Final = key_of("name", "", "ConfigMap")
+
+
+def whole(root: str) -> str:
+    """Return the text that decides about the slot of a root: its key."""
+    return root
+
+
+def by_cluster(root: str) -> str:
+    """Return the same, if the processes divide clusters, and each is a namespace."""
+    return f"namespaces/{root.split('/')[2]}"
 
 
 def slim(kind: str, obj: dict[str, Any]) -> dict[str, Any]:
@@ -102,7 +112,8 @@ class _Root:
 class Audit:
     """Takes one version after the other, in the order of the server."""
 
-    def __init__(self, kills: Sequence[Kill] = ()) -> None:
+    def __init__(self, kills: Sequence[Kill] = (), *, divide: Callable[[str], str] = whole) -> None:
+        self._divide = divide
         self._found = Findings()
         self._roots: dict[str, _Root] = {}
         self._children: dict[str, tuple[str, str]] = {}
@@ -163,7 +174,7 @@ class Audit:
                 self._look(name, now, is_move=True)
 
     def _slot(self, root: str) -> int:
-        return slot_of(root, len(self._owners) - 1)
+        return slot_of(self._divide(root), len(self._owners) - 1)
 
     def _owner(self, slot: int) -> str:
         """Return the Pod that owns a slot, "" without one. An expired Lease still owns it, but its process may not write."""
@@ -212,10 +223,11 @@ class Audit:
             self._found.violations.append(f"{what}: written by {writer} while {owner or 'no process'} owns slot {slot}")
         elif lease in self._expired:
             self._found.violations.append(f"{what}: written by {writer} after its Lease {lease} had expired")
-        latest = self._terms.get((writer, str(slot)), 0)
+        share = str(slot) if leads or self._divide is whole else self._divide(root)
+        latest = self._terms.get((writer, share), 0)
         if term < latest and not leads:
             self._found.violations.append(f"{what}: written by {writer} in term {term} of slot {slot}, after {latest}")
-        self._terms[writer, str(slot)] = max(term, latest)
+        self._terms[writer, share] = max(term, latest)
 
     # --- waits ---------------------------------------------------------------------------------------------------------
 
@@ -266,9 +278,9 @@ class Audit:
         return self._found
 
 
-def story(versions: Iterable[Version], wait: Wait) -> list[str]:
+def story(versions: Iterable[Version], wait: Wait, *, divide: Callable[[str], str] = whole) -> list[str]:
     """Return what the server stored of a root and its child, and the owners of its slot, from five seconds before a wait until its end."""
-    watched, owner, lines = Audit(), "", list[str]()
+    watched, owner, lines = Audit(divide=divide), "", list[str]()
     for version in versions:
         watched.take(version)
         at = version.seen_at - wait.since
@@ -287,9 +299,9 @@ def story(versions: Iterable[Version], wait: Wait) -> list[str]:
     return lines
 
 
-def audit(versions: Iterable[Version], kills: Sequence[Kill] = ()) -> Findings:
+def audit(versions: Iterable[Version], kills: Sequence[Kill] = (), *, divide: Callable[[str], str] = whole) -> Findings:
     """Look at the versions of Leases, ConfigMaps and Secrets, in the order of the server."""
-    one = Audit(kills)
+    one = Audit(kills, divide=divide)
     for version in versions:
         one.take(version)
     return one.findings()

@@ -12,15 +12,15 @@ import signal
 import statistics
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from operators.history import History
 from operators.process import Operators, Process
-from operators.shard_audit import Audit, Findings, Kill, Wait, audit, slim, story
-from operators.sharer import ID, LEADER, ROOT, STUBBORN, VALUE
+from operators.shard_audit import Audit, Findings, Kill, Wait, audit, by_cluster, slim, story, whole
+from operators.sharer import CLUSTER, ID, LEADER, ROOT, STUBBORN, VALUE
 from operators.soak import short_turns
 from servers import LONGEST_WAIT
 
@@ -39,6 +39,12 @@ RECORDED = {
     "ConfigMap": "/api/v1/namespaces/{}/configmaps",
     "Secret": "/api/v1/namespaces/{}/secrets",
 }
+
+
+IN_CLUSTERS = {**RECORDED, "ConfigMap": "/api/v1/configmaps", "Secret": "/api/v1/secrets"}
+"""The same, if the roots are in the namespaces that are clusters."""
+
+CLUSTERS = 24
 
 
 @dataclass(frozen=True)
@@ -124,17 +130,28 @@ def _spread(values: list[float]) -> str:
 class Load:
     """Changes the roots at a constant rate, by a way that does not fail."""
 
-    def __init__(self, client: ctrl.Client, namespace: str, rng: random.Random, *, roots: int, rate: float) -> None:
+    def __init__(
+        self,
+        client: ctrl.Client,
+        namespace: str,
+        rng: random.Random,
+        *,
+        roots: int,
+        rate: float,
+        spaces: Sequence[str] = (),
+    ) -> None:
         self.client = client
         self.namespace = namespace
+        self.spaces = spaces or [namespace]
         self.rng = rng
         self.roots = roots
         self.rate = rate
         self.done = 0
 
     def root(self, number: int) -> core.ConfigMap:
+        space = self.spaces[number % len(self.spaces)]
         metadata = meta.ObjectMeta(
-            name=f"root-{number:04d}", namespace=self.namespace, labels=ROOT, annotations={VALUE: str(self.done)}
+            name=f"root-{number:04d}", namespace=space, labels=ROOT, annotations={VALUE: str(self.done)}
         )
         return core.ConfigMap(metadata=metadata)
 
@@ -190,7 +207,11 @@ class Soak:
         times: Times,
         seed: int,
         report: Report,
+        *,
+        fleet: bool,
     ) -> None:
+        self.fleet = fleet
+        self.divide = by_cluster if fleet else whole
         self.server = server
         self.folder = folder
         self.operators = operators
@@ -205,7 +226,7 @@ class Soak:
         self.kills: list[Kill] = []
         self._proxies = ExitStack()
         self._started = 0
-        self._live = Audit()
+        self._live = Audit(divide=self.divide)
         self._looked_at = 0
 
     def close(self) -> None:
@@ -222,7 +243,7 @@ class Soak:
         proxy = proxy or self._proxies.enter_context(FaultProxy(self.server))
         process = self.operators.start(
             "sharer", self.folder, "--kubeconfig", str(proxy.kubeconfig_path), "--namespace", self.namespace,
-            "--identity", pod, *self.times.arguments(),
+            "--identity", pod, *self.times.arguments(), *(["--fleet"] if self.fleet else []),
         )  # fmt: skip
         self.replicas.append(Replica(pod, proxy, process))
 
@@ -384,16 +405,16 @@ class Soak:
         for replica in list(self.replicas):
             await self.end(replica)
             self._listen(replica)
-        self.report.findings = audit(history.versions, self.kills)
+        self.report.findings = audit(history.versions, self.kills, divide=self.divide)
         self.report.findings.pending = missed
         if missed:
-            self.report.missed = story(history.versions, missed[0])
+            self.report.missed = story(history.versions, missed[0], divide=self.divide)
         if take_overs := self.report.findings.take_overs:
             slowest = max(take_overs, key=lambda each: each.last.seconds)
             self.report.slowest = [
                 f"each object: {_spread([seconds for seconds, _ in slowest.served])}",
                 *(f"{seconds:8.2f} s  served: {root}" for seconds, root in slowest.served[-10:]),
-                *story(history.versions, slowest.last),
+                *story(history.versions, slowest.last, divide=self.divide),
             ]
 
     async def _missed(self, history: History) -> list[Wait]:
@@ -403,7 +424,7 @@ class Soak:
         """
         deadline = time.monotonic() + LONGEST_WAIT
         while True:
-            found = await asyncio.to_thread(lambda: audit(history.versions).pending)
+            found = await asyncio.to_thread(lambda: audit(history.versions, divide=self.divide).pending)
             if not found or time.monotonic() > deadline:
                 return found
             await asyncio.sleep(2 * SETTLED)
@@ -460,27 +481,34 @@ async def soak(
     roots: int = 1000,
     rate: float = 20.0,
     times: Times | None = None,
+    fleet: bool = False,
     seed: int = 1,
     faults: Iterable[str] = (),
     tell: Callable[[str], object] = lambda line: None,
 ) -> Report:
     """Run a soak of so many seconds, and a little more: the last fault ends, and each object is served.
 
-    rate: changes a second. faults: names of `FAULTS`; default: all.
+    rate: changes a second. fleet: the processes divide clusters, not objects. faults: names of `FAULTS`; default: all.
     """
     times = times or Times()
     namespace = await asyncio.to_thread(server.create_namespace, "soak")
+    spaces = [f"{namespace}-{number}" for number in range(CLUSTERS)] if fleet else []
     cluster = ctrl.Cluster(ctrl.get_config(str(server.kubeconfig_path)))
     report = Report(seconds, times)
     with short_turns(), Operators() as operators:
-        one = Soak(server, folder, operators, cluster.unfenced_client(), namespace, times, seed, report)
+        one = Soak(server, folder, operators, cluster.unfenced_client(), namespace, times, seed, report, fleet=fleet)
         one.tell, one.names = tell, list(faults or FAULTS)
         try:
-            with History(server, namespace, RECORDED, seconds=int(seconds) + 1800, slim=slim) as history:
-                load = Load(one.client, namespace, random.Random(seed), roots=roots, rate=rate)
+            for name in spaces:
+                labels = {CLUSTER: namespace}
+                await one.client.create(core.Namespace(metadata=meta.ObjectMeta(name=name, labels=labels)))
+            recorded = IN_CLUSTERS if fleet else RECORDED
+            with History(server, namespace, recorded, seconds=int(seconds) + 1800, slim=slim) as history:
+                load = Load(one.client, namespace, random.Random(seed), roots=roots, rate=rate, spaces=spaces)
                 await one.run(history, load)
         finally:
             one.close()
             await cluster.close()
-            await asyncio.to_thread(server.delete_namespace, namespace)
+            for name in (*spaces, namespace):
+                await asyncio.to_thread(server.delete_namespace, name)
     return report
