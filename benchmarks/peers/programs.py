@@ -87,6 +87,13 @@ def go() -> Program | None:
     return None if found is None else Program("go", f"controller-runtime {version}", (str(found),), ALL)
 
 
+def fleet_go() -> Program | None:
+    """Return the program of `benchmarks.fleet`; it is not in the table."""
+    found = built("fleet-go", ["go.mod", "go.sum", "*.go"], "go", "https://go.dev/dl", build_fleet_go)
+    version = pinned("fleet-go/go.mod", r"sigs\.k8s\.io/multicluster-runtime v(\S+)")
+    return None if found is None else Program("fleet-go", f"multicluster-runtime {version}", (str(found),), frozenset())
+
+
 def rust() -> Program | None:
     found = built("rust", ["Cargo.toml", "Cargo.lock", "src/*.rs"], "cargo", "https://rustup.rs", build_rust)
     version = pinned("rust/Cargo.toml", r'kube = \{ version = "=(\S+?)"')
@@ -151,10 +158,14 @@ def fingerprint(folder: Path, sources: list[str]) -> str:
     return digest.hexdigest()[:16]
 
 
-def build_go(work: Path) -> Path:
+def build_go(work: Path, folder: str = "go") -> Path:
     environment = {"CGO_ENABLED": "0", "GOFLAGS": "-buildvcs=false", "GOWORK": "off"}
-    run(["go", "build", "-trimpath", "-ldflags", "-s -w", "-o", str(work / "peer"), "."], HERE / "go", environment)
+    run(["go", "build", "-trimpath", "-ldflags", "-s -w", "-o", str(work / "peer"), "."], HERE / folder, environment)
     return work / "peer"
+
+
+def build_fleet_go(work: Path) -> Path:
+    return build_go(work, "fleet-go")
 
 
 def build_rust(work: Path) -> Path:
