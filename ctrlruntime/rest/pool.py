@@ -10,6 +10,7 @@ import asyncio
 import base64
 import ssl
 import urllib.parse
+import weakref
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from http import HTTPStatus
@@ -30,6 +31,10 @@ _PROXY_PORTS = {**_PORTS, **dict.fromkeys(SOCKS, 1080)}
 
 IDLE_FOR = 55.0
 """Seconds for which an idle connection is kept; load balancers drop idle ones after 60 and more."""
+
+
+_buffers: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, memoryview] = weakref.WeakKeyDictionary()
+"""The buffer of all connections of a loop: one for each of a thousand clusters would be half of their memory."""
 
 
 class ConnectTimeoutError(ExchangeError):
@@ -161,7 +166,6 @@ class Pool:
         self._connect_timeout = connect_timeout
         self._idle_for = idle_for
         self._answers = answers
-        self._buffer = new_buffer()
         self._connections: set[Connection] = set()
         self._idle: list[Connection] = []
         self._timer: asyncio.TimerHandle | None = None
@@ -191,7 +195,7 @@ class Pool:
         Raises: ExchangeError, ConfigError if certificates cannot be read.
         """
         context = self._context() if self._server.is_secure else None
-        connection = Connection(self._server.url, buffer=self._buffer, limits=self._answers)
+        connection = Connection(self._server.url, buffer=_shared_buffer(), limits=self._answers)
         self._connections.add(connection)
         try:
             async with asyncio.timeout(self._connect_timeout):
@@ -337,3 +341,10 @@ async def _reach(connection: Connection, address: Address, complaint: str) -> No
         await asyncio.get_running_loop().create_connection(lambda: connection, address.host, address.port)
     except OSError as error:
         raise ExchangeError(complaint.format(error)) from error
+
+
+def _shared_buffer() -> memoryview:
+    loop = asyncio.get_running_loop()
+    if loop not in _buffers:
+        _buffers[loop] = new_buffer()
+    return _buffers[loop]

@@ -460,3 +460,22 @@ async def test_a_proxy_that_is_not_there_is_named(context):
             match=rf"cannot connect to the proxy http://127.0.0.1:{port} in front of https://cluster\.invalid",
         ):
             await pool.make()
+
+
+async def test_the_pools_of_an_event_loop_share_one_buffer():
+    async with (
+        Server().running() as server,
+        pooled(f"http://127.0.0.1:{server.port}") as eu,
+        pooled(f"http://127.0.0.1:{server.port}") as us,
+    ):
+        first, second = await ask(eu), await ask(us)
+
+        assert first.get_buffer(-1) is second.get_buffer(-1)
+
+
+def test_event_loops_have_buffers_of_their_own():
+    async def buffer():
+        async with Server().running() as server, pooled(f"http://127.0.0.1:{server.port}") as pool:
+            return (await ask(pool)).get_buffer(-1)
+
+    assert asyncio.run(buffer()) is not asyncio.run(buffer())
