@@ -1,6 +1,7 @@
 // The multicluster-runtime peer of the fleet benchmark.
 //
 //	peer FILE [ID KUBECONFIG]
+//	peer FILE front
 //
 // FILE is a JSON list of addresses; the first is the hub. With an ID, peers divide the clusters with Leases in the
 // cluster of the kubeconfig, which is the hub then. The program says "started", then answers each line of its
@@ -129,6 +130,9 @@ func run() error {
 	var addresses []address
 	if err := json.Unmarshal(content, &addresses); err != nil {
 		return err
+	}
+	if len(os.Args) == 3 && os.Args[2] == "front" {
+		return front(addresses)
 	}
 	klog.SetLogger(logr.Discard())
 	controllerruntime.SetLogger(logr.Discard())
