@@ -1,14 +1,15 @@
 """Fleets: memory, descriptors and requests of an operator for many clusters, and what one bad cluster does to the others.
 
-    python -m benchmarks.fleet [--only engage|cycles|dead|takeover|peer] [--clusters 1000] [--objects 0] [--one-authority]
+    python -m benchmarks.fleet [--only engage|cycles|dead|takeover] [--program ctrlruntime|go] [--clusters 1000] [--objects 0] [--one-authority]
 
 | part | how it is measured |
 |---|---|
 | engage | an operator with three kinds, for a tenth of the clusters and for all of them, each in a new process |
 | cycles | one cluster is added and removed 3,000 times: what remains of it |
-| dead | 20 clusters; a ConfigMap is created in 19 of them in turns, and the last one has each fault |
+| dead | 20 clusters; a ConfigMap is created in 19 of them in turns, and the first one has each fault |
 | takeover | three replicas divide 50 clusters: requests for Leases, and the time until another replica has the clusters of one that ends |
-| peer | all but `cycles` with Go's multicluster-runtime |
+
+All but `cycles` also run with Go's multicluster-runtime (`benchmarks/peers/fleet-go`).
 
 The clusters are simulated: one process with a minimal API stand-in, which is not an API server (`benchmarks/_clusters.py`). It uses the
 same processors, so the seconds of `engage` are those of both.
@@ -62,6 +63,9 @@ _CYCLES: Final = (100, 200, 600, 3000)
 """The cycles after which the process is looked at; the first and the third are compared."""
 
 _OTHERS: Final = 20
+_BAD: Final = 1
+"""The cluster with a fault. It is the first one, after the hub."""
+
 _EVENTS: Final = 1000
 _REPLICAS: Final = 3
 _DIVIDED: Final = 50
@@ -317,10 +321,10 @@ def fronted(addresses: Sequence[Address], command: Sequence[str]) -> Iterator[Se
 def engage(
     number: int,
     objects: int,
-    command: Sequence[str] = OURS,
+    command: Sequence[str],
     *,
-    front: Sequence[str] = (),
-    has_one_authority: bool = False,
+    front: Sequence[str],
+    has_one_authority: bool,
 ) -> None:
     """Print what each idle cluster takes."""
     print(f"engage: three kinds in each cluster, {objects} objects", flush=True)
@@ -362,7 +366,7 @@ def cycles() -> None:
     )
 
 
-def dead(command: Sequence[str] = OURS) -> None:
+def dead(command: Sequence[str]) -> None:
     """Print the time from the creation of a ConfigMap to its reconcile, in clusters that respond, while one has a fault."""
     print(
         f"dead: {_OTHERS} clusters, of which one has a fault; ms from a creation in another cluster to its reconcile",
@@ -370,7 +374,7 @@ def dead(command: Sequence[str] = OURS) -> None:
     )
     for mode in MODES:
         with standin(_OTHERS + 1) as clusters:
-            clusters.enter(_OTHERS, mode)
+            clusters.enter(_BAD, mode)
             with operator(clusters.addresses, command) as process:
                 assert process.read() == "started"
                 started = time.monotonic() - process.begun
@@ -389,14 +393,14 @@ def dead(command: Sequence[str] = OURS) -> None:
         with standin(_OTHERS + 1) as clusters, operator(clusters.addresses, command) as process:
             assert process.read() == "started"
             process.wait_engaged(_OTHERS)
-            clusters.enter(_OTHERS, mode)
+            clusters.enter(_BAD, mode)
             print(f"  {mode} while it runs: {_latency(process, clusters)}", flush=True)
 
 
 def _latency(process: Process, clusters: Standin) -> str:
     time.sleep(2)
     process.ask("latencies")
-    clusters.load(range(1, _OTHERS), count=_EVENTS, every=_EVERY)
+    clusters.load(range(_BAD + 1, _OTHERS + 1), count=_EVENTS, every=_EVERY)
     time.sleep(2)
     found: list[float] = process.ask("latencies")
     if len(found) < 2:
@@ -405,9 +409,9 @@ def _latency(process: Process, clusters: Standin) -> str:
     return f"p50 {percentiles[49]:.2f}, p99 {percentiles[98]:.2f}, {len(found)} reconciles of {_EVENTS}"
 
 
-def takeover(name: str, command: Sequence[str] = OURS) -> None:
+def takeover(command: Sequence[str]) -> None:
     """Print what Leases cost when three replicas divide the clusters, and how long no replica reconciles those of one that was killed."""
-    print(f"takeover: {name}, {_REPLICAS} replicas divide {_DIVIDED} clusters", flush=True)
+    print(f"takeover: {_REPLICAS} replicas divide {_DIVIDED} clusters", flush=True)
     with (
         Environment(backend="embedded") as server,
         FaultProxy(server) as proxy,
@@ -460,17 +464,6 @@ def _load(clusters: Standin, seconds: float) -> None:
     clusters.load(range(1, _DIVIDED + 1), count=int(seconds * 200), every=0.005)
 
 
-def peer(number: int, objects: int, *, has_one_authority: bool) -> None:
-    """Print the same of multicluster-runtime. Its clients use HTTP/2, which the stand-in does not have."""
-    program = programs.fleet_go()
-    if program is None:
-        return
-    print(f"{program.version}:", flush=True)
-    engage(number, objects, program.command, front=program.command, has_one_authority=has_one_authority)
-    dead(program.command)
-    takeover(program.version, program.command)
-
-
 def main() -> int:
     if sys.argv[1:2] == ["--operator"]:
         Operator(_read(sys.argv[2]), *sys.argv[4:]).run()
@@ -479,22 +472,30 @@ def main() -> int:
         asyncio.run(cycle(_read(sys.argv[2])))
         return 0
     parser = argparse.ArgumentParser(prog="python -m benchmarks.fleet", description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--only", choices=("engage", "cycles", "dead", "takeover", "peer"))
+    parser.add_argument("--only", choices=("engage", "cycles", "dead", "takeover"))
+    parser.add_argument("--program", choices=("ctrlruntime", "go"))
     parser.add_argument("--clusters", type=int, default=1000)
     parser.add_argument("--objects", type=int, default=0, help="ConfigMaps in each cluster")
     parser.add_argument("--one-authority", action="store_true", help="all clusters have the same certificate authority")
     options = parser.parse_args()
-    if options.only in {None, "engage"}:
-        engage(options.clusters, options.objects, has_one_authority=options.one_authority)
-    if options.only in {None, "cycles"}:
-        cycles()
-    if options.only in {None, "dead"}:
-        dead()
-    if options.only in {None, "takeover"}:
-        takeover("ctrlruntime")
-    if options.only in {None, "peer"}:
-        peer(options.clusters, options.objects, has_one_authority=options.one_authority)
+    if options.program in {None, "ctrlruntime"}:
+        run("ctrlruntime", OURS, options)
+        if options.only in {None, "cycles"}:
+            cycles()
+    if options.program in {None, "go"} and (program := programs.fleet_go()) is not None:
+        run(program.version, program.command, options, front=program.command)
     return 0
+
+
+def run(name: str, command: Sequence[str], options: argparse.Namespace, *, front: Sequence[str] = ()) -> None:
+    """Print the parts of one program. `front`: serves HTTP/2 for it, which the stand-in does not have."""
+    print(f"{name}:", flush=True)
+    if options.only in {None, "engage"}:
+        engage(options.clusters, options.objects, command, front=front, has_one_authority=options.one_authority)
+    if options.only in {None, "dead"}:
+        dead(command)
+    if options.only in {None, "takeover"}:
+        takeover(command)
 
 
 def _read(file: str) -> Sequence[Address]:
