@@ -66,7 +66,7 @@ class Counts:
     def __init__(self) -> None:
         self.requests: Counter[str] = Counter()
         self.watches: Counter[int] = Counter()
-        """The watches that began, by second."""
+        """The watches that started, by second."""
 
     def forget(self) -> None:
         self.requests.clear()
@@ -121,10 +121,14 @@ class Connection(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
         self._url = ""
         self._accept = ""
+        self._early = b""
+        """What came with the end of a TLS handshake, before this connection knew its transport."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast("asyncio.Transport", transport)
         self.cluster.connections.add(self)
+        if self._early:
+            self.data_received(self._early)
 
     def connection_lost(self, _error: Exception | None) -> None:
         self.cluster.connections.discard(self)
@@ -136,6 +140,9 @@ class Connection(asyncio.Protocol):
             self._transport.abort()
 
     def data_received(self, data: bytes) -> None:
+        if self._transport is None:
+            self._early += data
+            return
         if self.cluster.mode == "black hole":
             return
         try:
@@ -432,7 +439,7 @@ class Standin:
         self._ask(do="forget")
 
     def counts(self) -> tuple[dict[str, int], list[int]]:
-        """Return the number of requests by what they ask for, and of watches that began in each second."""
+        """Return the number of requests by what they ask for, and of watches that started in each second."""
         found = self._ask(do="counts")
         return found["requests"], [number for _, number in found["watches"]]
 

@@ -14,7 +14,7 @@ All but `cycles` also run with Go's multicluster-runtime (`benchmarks/peers/flee
 The clusters are simulated: one process with a minimal API stand-in, which is not an API server (`benchmarks/_clusters.py`). It uses the
 same processors, so the seconds of `engage` are those of both.
 
-Goals: 512 KiB of memory and five descriptors for an idle cluster, at most 25 watches begun per second, memory after cycle 600 within 2 % of
+Goals: 512 KiB of memory and five descriptors for an idle cluster, at most 25 watches started per second, memory after cycle 600 within 2 % of
 that after cycle 100, and no effect of a bad cluster.
 """
 
@@ -303,7 +303,7 @@ class Idle:
             f"{self.descriptors} descriptors, {self.threads} threads, {100 * self.cpu_idle:.1f} % of a CPU"
         )
         print(
-            f"        requests a second: {others}; watches begun in a second: at most {self.most_watches}",
+            f"        requests a second: {others}; watches started in a second: at most {self.most_watches}",
             flush=True,
         )
 
@@ -345,7 +345,7 @@ def engage(
         f"  each cluster: {memory:.0f} KiB, goal 512: {_judged(memory <= 512)}; {back:.0f} KiB with free memory given back"
     )
     print(f"  each cluster: {descriptors:.2f} descriptors, goal 5: {_judged(descriptors <= 5)}")
-    print(f"  watches begun a second: {many.watches:.1f}, goal 25: {_judged(many.watches <= 25)}", flush=True)
+    print(f"  watches started a second: {many.watches:.1f}, goal 25: {_judged(many.watches <= 25)}", flush=True)
 
 
 def _judged(is_held: object) -> str:
